@@ -1,4 +1,7 @@
-"""Which arms of a run are controls: they enforce nothing, and stand in it as a floor of the times."""
+"""Which arms of a run enforce nothing, and which of them are controls: our own, a floor of the times.
+
+An adapter of somebody else's that lets everything through is a backend like any other, and is told so.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,9 @@ from pathlib import Path
 from harness.outcomes.summary import ArmKey, arm_key
 from harness.rows.row import CHECKS_MODE, DECLINED, Row, RunInfo
 from harness.rows.store import read_rows
+
+CONTROLS = frozenset({"unconstrained"})
+"""The backends of ours that are made to enforce nothing."""
 
 
 @dataclass
@@ -24,26 +30,31 @@ class Enforcing:
         elif row.valid is False and row.accepted:
             self.lenient.add(arm_key(row))
 
-    def controls(self, info: RunInfo) -> set[ArmKey]:
+    def enforcing_nothing(self, info: RunInfo) -> set[ArmKey]:
         """Returns the arms without a library of their own that let every invalid instance through, refused
         nothing and declined nothing."""
         libraries = {arm.backend for arm in info.arms if arm.distribution}
         return {key for key in self.lenient - self.strict if key[0] not in libraries}
 
+    def controls(self, info: RunInfo) -> set[ArmKey]:
+        """Returns those of them that are controls; none where the run has nothing else to look at."""
+        found = {key for key in self.enforcing_nothing(info) if key[0] in CONTROLS}
+        return found if len(found) < len(info.arms) * len(info.vocabularies) else set()
+
 
 def read_controls(run: Path, info: RunInfo) -> set[ArmKey]:
-    """Returns the controls of a run. The rows are read only where an arm has no library, and only until all
-    such arms are known to refuse something. Raises BadInput."""
+    """Returns the controls of a run. The rows are read only where an arm may be one, and only until all such
+    arms are known to refuse something. Raises BadInput."""
     wanted = {
         (arm.backend, arm.version, arm.options, vocabulary)
         for arm in info.arms
-        if not arm.distribution
+        if not arm.distribution and arm.backend in CONTROLS
         for vocabulary in info.vocabularies
     }
     if not wanted:
         return set()
     enforcing = Enforcing()
-    for row in read_rows(run):
+    for row in read_rows(run, whole=False):  # whoever reads all of them says where some are missing
         enforcing.add(row)
         if wanted <= enforcing.strict:
             break

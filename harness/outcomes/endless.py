@@ -49,22 +49,23 @@ class EndlessCounts:
         return f"{self.endless[kind]}/{self.possible[kind]}" if self.possible[kind] else ""
 
 
-def endless_counts(run: Path) -> dict[tuple[str, str, str], EndlessCounts]:
-    """Returns the counts of a run by vocabulary, name of the arm, and dialect. Raises BadInput."""
+def endless_counts(run: Path, *, whole: bool = True) -> dict[tuple[str, str, str], EndlessCounts]:
+    """Returns the counts of a run by vocabulary, name of the arm, and dialect. Raises BadInput; `whole` is
+    that of `read_rows`."""
     names = arm_names(read_info(run).arms)
     counts: dict[tuple[str, str, str], EndlessCounts] = {}
-    for row in read_rows(run):
+    for row in read_rows(run, whole=whole):
         if row.mode == CHECKS_MODE and (found := row.counted.get(RUNS_END)):
             arm = names[row.backend, row.backend_version, row.options]
             counts.setdefault((row.vocabulary, arm, row.dialect), EndlessCounts()).add(found)
     return counts
 
 
-def endless_sentences(run: Path) -> Iterator[str]:
+def endless_sentences(run: Path, *, whole: bool = True) -> Iterator[str]:
     """Yields one sentence for each arm and vocabulary of which it is known: can an output go on until its
-    tokens are used up, and in what, on how many cases? Raises BadInput."""
+    tokens are used up, and in what, on how many cases? Raises BadInput; `whole` is that of `read_rows`."""
     totals: dict[tuple[str, str], EndlessCounts] = {}
-    for (vocabulary, arm, _), counts in endless_counts(run).items():
+    for (vocabulary, arm, _), counts in endless_counts(run, whole=whole).items():
         totals.setdefault((arm, vocabulary), EndlessCounts()).merge(counts)
     vocabularies = {vocabulary for _, vocabulary in totals}
     for (arm, vocabulary), counts in totals.items():

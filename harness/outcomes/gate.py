@@ -17,6 +17,10 @@ EXIT_CODES: dict[Verdict, int] = {
 }
 
 
+NO_BASE = "nothing to hold the run against"
+"""What is said in place of a verdict where a run that is complete was held against nothing."""
+
+
 @dataclass(frozen=True)
 class Gate:
     """Whether a CI may go on, and why not."""
@@ -25,6 +29,12 @@ class Gate:
     against: str
     """What the run was held against; empty if nothing: then only completeness counts."""
     reasons: tuple[str, ...]
+
+    @property
+    def has_no_base(self) -> bool:
+        """Was there nothing to hold the run against, so that nothing more is known than that it is
+        complete?"""
+        return self.verdict == "ok" and not self.against
 
     @property
     def exit_code(self) -> int:

@@ -14,6 +14,9 @@ ONCE = {"quick": 20, "default": 12}
 cases a suite holds."""
 
 
+SAMPLE = "a sample"
+"""How the sentence about a sample of the cases begins."""
+
 NAMED = 3
 """The most checks that are named."""
 
@@ -21,7 +24,12 @@ NAMED = 3
 def sample_of(info: RunInfo) -> str:
     """Returns the sentence `a sample: 12 of 407 cases of json_schema`, or the sum and then each suite, and
     which checks were made where not all were; empty for a run that walked its suites whole."""
-    return "; ".join(filter(None, (sample(info.suites, info.profile), _some_checks(info.checks))))
+    return "; ".join(filter(None, (cases_left_out(info), _some_checks(info.checks))))
+
+
+def cases_left_out(info: RunInfo) -> str:
+    """Returns the same without what is said of the checks: empty for a run that walked every case."""
+    return sample(info.suites, info.profile)
 
 
 def _some_checks(checks: Sequence[str]) -> str:
@@ -47,13 +55,13 @@ def sample(suites: Mapping[str, Mapping[str, Any]], profile: str) -> str:
             for name, suite in suites.items()
             if "cases_in_all" not in suite and suite["cases"] == ONCE.get(profile)
         ]
-        return f"a sample: {ONCE[profile]} cases of {' and of '.join(perhaps)}" if perhaps else ""
+        return f"{SAMPLE}: {ONCE[profile]} cases of {' and of '.join(perhaps)}" if perhaps else ""
     if len(suites) == 1:
         ((name, (walked, in_all)),) = parts.items()
-        return f"a sample: {walked:,} of {in_all:,} cases of {name}"
+        return f"{SAMPLE}: {walked:,} of {in_all:,} cases of {name}"
     walked, in_all = sum(suite["cases"] for suite in suites.values()), sum(map(_in_all, suites.values()))
     each_part = ", ".join(f"{some:,} of {all_of_it:,} of {name}" for name, (some, all_of_it) in parts.items())
-    return f"a sample: {walked:,} of {in_all:,} cases: {each_part}"
+    return f"{SAMPLE}: {walked:,} of {in_all:,} cases: {each_part}"
 
 
 def _in_all(suite: Mapping[str, Any]) -> int:

@@ -32,7 +32,7 @@ from harness.errors import BadInput
 from harness.rows.appending import encoded, write_lines
 from harness.rows.row import FORMAT, End, Row, RunInfo, identity, row_from_json, row_to_json
 from harness.shape import bounded_lines, json_line
-from harness.text import one_line
+from harness.text import counted, one_line
 
 Samples = NDArray[np.int64]
 
@@ -283,11 +283,13 @@ def read_info(folder: Path) -> RunInfo:
     raise BadInput(f"{folder}/rows.jsonl: empty; the run did not start")
 
 
-def read_rows(folder: Path) -> Iterator[Row]:
+def read_rows(folder: Path, *, whole: bool = True) -> Iterator[Row]:
     """Yields the rows; those of a run that was published without its samples name none.
 
-    Raises BadInput.
+    Raises BadInput; behind the last row also where the run's end speaks of another number of rows, but for
+    one that was published, which may leave some out. Without `whole` that is left to the caller.
     """
+    end_says: int | None = None
     keys: set[tuple[object, ...]] = set()
     arms: set[tuple[str, str, str]] = set()
     without_samples = published_without(folder, "samples.i64")
@@ -310,6 +312,16 @@ def read_rows(folder: Path) -> Iterator[Row]:
                 raise BadInput(f"{folder}/rows.jsonl:{number}: the same walk stands here twice")
             keys.add(key)
             yield row
+        else:
+            end_says = value["rows"]
+    if whole and end_says not in (None, len(keys)) and not is_published(folder):
+        said = other_number(end_says or 0, len(keys))
+        raise BadInput(f"{folder}/rows.jsonl: {said}; the file was changed or damaged")
+
+
+def other_number(said: int, there: int) -> str:
+    """Says that a run's last line speaks of another number of rows than are there."""
+    return f"its last line speaks of {counted(said, 'row')}, {there:,} {'is' if there == 1 else 'are'} there"
 
 
 def read_end(folder: Path) -> End | None:

@@ -306,6 +306,16 @@ def test_only_outputs_that_the_best_one_walked_judged_it(synthetic: ModuleType, 
     assert answer.certainty[0] == "3 of 3 schemas were judged, by 2 valid and 0 invalid outputs."
 
 
+def test_masks_of_one_case_only_are_no_masks_of_the_backend_that_has_another(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    exact = {**CHECKED, "dialect": "regex", "checks": {"the_mask_is_exact": "passed"}}
+    both = _answer(synthetic, tmp_path / "both", [{}, exact], [{}, exact])
+    assert "by 1 valid and 0 invalid outputs and whole masks of 1 case compared" in both.certainty[0]
+    other = _answer(synthetic, tmp_path / "other", [{}, {}], [{}, exact])
+    assert other.certainty[0] == "2 of 2 cases were judged, by 2 valid and 0 invalid outputs."
+
+
 def test_the_certainty_says_at_how_many_places_masks_were_compared(
     synthetic: ModuleType, tmp_path: Path
 ) -> None:
@@ -349,14 +359,14 @@ def test_what_a_walk_wrote_is_shown_with_the_constraint_that_it_violates(
 
 
 def test_a_control_is_never_recommended_and_in_no_risk(synthetic: ModuleType, tmp_path: Path) -> None:
-    arms = (replace(synthetic.ARMS[0], distribution=""), synthetic.ARMS[1])
+    arms = (replace(synthetic.ARMS[0], backend="unconstrained", distribution=""), synthetic.ARMS[1])
     answer = read_answer(_run(synthetic, tmp_path, [[IGNORES, IGNORES], [{}, DECLINES]], arms))
     assert [(one.name, one.is_control) for one in answer.backends] == [
         ("beta:any_whitespace=false", False),
-        ("alpha", True),
+        ("unconstrained", True),
     ]
-    assert not answer.risks and "alpha" not in answer.sentence
-    assert "alpha enforced nothing: every output was accepted, invalid ones too." in answer.certainty
+    assert not answer.risks and "unconstrained" not in answer.sentence
+    assert "unconstrained enforced nothing: every output was accepted, invalid ones too." in answer.certainty
 
 
 @pytest.mark.parametrize(

@@ -193,11 +193,18 @@ def test_two_runs_with_other_settings_are_refused_in_one_line(
 
 
 def test_another_seed_is_told_and_gates_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    base, head = write_run(tmp_path / "base", {OLD: {}}), write_run(tmp_path / "head", {NEW: {}}, seed=7)
+    base = write_run(tmp_path / "base", {OLD: {}}, effort=1)
+    head = write_run(tmp_path / "head", {NEW: {}}, effort=1, seed=7)
     assert main(["compare", str(base), str(head)]) == 0
     assert "gate: UNPROVEN" in capsys.readouterr().out
     assert main(["compare", str(base), str(head), "--gate"]) == 2
     assert "walked with seed 0" in capsys.readouterr().err
+
+
+def test_a_seed_that_drew_nothing_may_be_another(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base, head = write_run(tmp_path / "base", {OLD: {}}), write_run(tmp_path / "head", {NEW: {}}, seed=7)
+    assert main(["compare", str(base), str(head), "--gate"]) == 0
+    assert "gate: OK" in capsys.readouterr().out
 
 
 ELSE = replace(OLD, backend="else")
@@ -211,7 +218,7 @@ MORE = {"second": {"version": "1", "sha256": "1" * 64, "cases": 1, "instances": 
     ("before", "after", "said"),
     [
         ({}, {"arms": {OLD: {}}}, "has no backend else, which"),
-        ({}, {"cases": 1, "suites": PART}, "2 case(s) of"),
+        ({}, {"cases": 1, "suites": PART}, "1 case of"),
         ({"suites": PART | MORE}, {"suites": PART}, "has no suite second, which"),
         ({}, {"cases": 1, "arms": {OLD: {}, ELSE: OURS}}, "no case of else 1 could be compared"),
         ({"arms": {OLD: {}, ELSE: OTHER}}, {}, "no case of else 1 on other could be compared"),
@@ -248,6 +255,14 @@ def test_a_page_judges_versions_beside_a_run_that_is_no_match(tmp_path: Path) ->
     versions = write_run(tmp_path / "versions", {OLD: {}, NEW: WRONG})
     found = verdict(read_inputs([other, versions]))
     assert found.word == "REGRESSED" and "in common" in found.reasons[0]
+
+
+def test_a_page_of_a_run_that_is_no_match_proves_nothing_of_it(tmp_path: Path) -> None:
+    base, same = write_run(tmp_path / "base", {OLD: {}}), write_run(tmp_path / "same", {NEW: {}})
+    other = write_run(tmp_path / "other", {NEW: {}}, effort=1)
+    assert verdict(read_inputs([base, same])).word == "PASS"
+    found = verdict(read_inputs([base, same, other]))
+    assert found.word == "UNPROVEN" and "base was walked with effort 0" in found.reasons[0]
 
 
 @pytest.mark.parametrize(

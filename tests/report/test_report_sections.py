@@ -447,7 +447,7 @@ def test_how_sure_an_answer_is_counts_what_the_last_run_of_an_arm_was_judged_by(
     synthetic: ModuleType, tmp_path: Path
 ) -> None:
     first = write_rows(synthetic, tmp_path / "one", cases=30)
-    last = write_rows(synthetic, tmp_path / "two", (ALPHA,), cases=10)
+    last = write_rows(synthetic, tmp_path / "two", (ALPHA,), cases=30, wrong=5)
     answer = read_inputs([first, last]).answer()
     assert answer is not None and answer.best is not None and answer.best.name == "beta"
     swapped = read_inputs([last, first]).answer()
@@ -497,7 +497,7 @@ def test_skipped_walks_do_not_read_as_a_negative_number() -> None:
 def test_a_control_has_no_card_and_no_words_of_regression_stand_where_nothing_is_compared(
     synthetic: ModuleType, tmp_path: Path
 ) -> None:
-    control = Arm("lenient", "", "", "", ("json_schema",), "bitmask")
+    control = Arm("unconstrained", "", "", "", ("json_schema",), "bitmask")
     rows = [
         (synthetic.row(backend=arm.backend, backend_version=arm.version, instance=place, **fields), b"")
         for arm, refuses in ((control, True), (ALPHA, False))
@@ -506,9 +506,9 @@ def test_a_control_has_no_card_and_no_words_of_regression_stand_where_nothing_is
     run = synthetic.write_run(tmp_path / "run", [rows[:2], rows[2:]], synthetic.info((control, ALPHA)))
     inputs = read_inputs([run])
     assert [line.label for line in inputs.tried] == ["alpha"]
-    assert [line.label for line in inputs.lines] == ["alpha", "lenient"], "the control is last"
+    assert [line.label for line in inputs.lines] == ["alpha", "unconstrained"], "the control is last"
     page = Page(render([run]))
-    assert "Left out: lenient" in page.text and "control: enforces nothing" in page.text
+    assert "Left out: unconstrained" in page.text and "control: enforces nothing" in page.text
     assert "verdict" not in page.ids and "REGRESSED" not in page.text
 
 

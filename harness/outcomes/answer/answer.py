@@ -13,7 +13,7 @@ from harness.outcomes.answer.cases import CaseAnswer, CaseKey, Proofs
 from harness.outcomes.case_state import CaseState
 from harness.outcomes.slow_compiles import Compiles
 from harness.outcomes.summary import each_taken_in, summarize
-from harness.rows.store import read_info, read_rows, read_samples
+from harness.rows.store import read_end, read_info, read_rows, read_samples
 
 MOST_RISKS = 3
 
@@ -40,7 +40,7 @@ class Answer:
     sentence: str
     """Names the backend to use, and says how it and the others fare."""
     best: BackendAnswer | None
-    """The backend to use; None where nothing was judged."""
+    """The backend to use; None where nothing was judged, and where none may be put before another."""
     equals: tuple[BackendAnswer, ...]
     """The other backends that fare as well as the best: each has as many cases in each state."""
     backends: tuple[BackendAnswer, ...]
@@ -53,14 +53,15 @@ class Answer:
     risks_elsewhere: tuple[Risk, ...]
     """The gravest risks of the other backends, chosen in the same way."""
     sure: str
-    """How sure it is for these cases: `high`, `fair`, `low`, or `nothing is known`."""
+    """How sure it is for these cases: `high`, `fair`, `low`, or why it is none of these (`words.NOTHING`)."""
     certainty: tuple[str, ...]
     """What that rests on, in sentences."""
 
     @property
     def is_recommended(self) -> bool:
-        """Is the best backend one to use? One without a right output is only the least bad."""
-        return self.best is not None and self.best.right_outputs > 0
+        """Is the best backend one to use? One without a right output, or that enforces nothing, is only the
+        least bad."""
+        return self.best is not None and words.is_of_use(self.best)
 
 
 def read_answer(run: Path, *, verb: str = "Use", whose: str = "the") -> Answer:
@@ -71,7 +72,14 @@ def read_answer(run: Path, *, verb: str = "Use", whose: str = "the") -> Answer:
     arms = summarize(rows, read_samples(run), info, run)
     proofs.explain(run)
     sizes = {name: int(about.get("size", 0)) for name, about in info.vocabularies.items()}
-    return answer_of(backends_of(arms, proofs, compiles, info), proofs, sizes, verb=verb, whose=whose)
+    return answer_of(
+        backends_of(arms, proofs, compiles, info),
+        proofs,
+        sizes,
+        verb=verb,
+        whose=whose,
+        is_complete=read_end(run) is not None,
+    )
 
 
 def answer_of(
@@ -81,20 +89,36 @@ def answer_of(
     *,
     verb: str = "Use",
     whose: str = "the",
+    is_complete: bool = True,
 ) -> Answer:
     """Returns the answer about the backends, on the largest vocabulary: smaller ones are for tests.
 
     `verb` begins the sentence ("Use", "Set"); `whose` stands before the number of cases ("the", "your").
+    Without `is_complete` a run has no end, and nothing is recommended.
     """
-    names = list(dict.fromkeys(backend.vocabulary for backend in backends if backend.cases))
+    walked = [backend for backend in backends if backend.cases] or backends
+    names = list(dict.fromkeys(backend.vocabulary for backend in walked))
     chosen = max(names, key=lambda name: vocabulary_sizes.get(name, 0), default="")
     mine = [backend for backend in backends if backend.vocabulary == chosen]
     ranked = ranking(mine)
     ordered = (*ranked, *(backend for backend in mine if backend.is_control))
     judged = [backend for backend in ranked if backend.counts.judged]
+    noun = "schema" if proofs.dialects == {"json_schema"} else "case"
+    if judged and (why := words.why_not_ranked(judged, noun, is_complete)):
+        as_run = [backend for backend in mine if backend.counts.judged and not backend.is_control]
+        return Answer(
+            sentence=words.unranked(why, as_run, noun),
+            best=None,
+            equals=(),
+            backends=(*as_run, *(backend for backend in ordered if backend not in as_run)),
+            others=tuple(backend for backend in backends if backend.vocabulary != chosen),
+            risks=(),
+            risks_elsewhere=tuple(_risks(as_run)[:MOST_RISKS]),
+            sure=words.NOTHING["comparable" if is_complete else "complete"],
+            certainty=tuple(words.certainty_unranked(as_run, ordered, proofs, noun)),
+        )
     best = judged[0] if judged else None
     equals = tuple(other for other in judged[1:] if best is not None and _is_equal(best, other))
-    noun = "schema" if proofs.dialects == {"json_schema"} else "case"
     chosen_ones = [one for one in (best, *equals) if one is not None]
     others = [one for one in ranked if all(one is not another for another in chosen_ones)]
     return Answer(
@@ -116,14 +140,14 @@ def ranking(backends: Sequence[BackendAnswer]) -> list[BackendAnswer]:
     What has wrong outputs in the fewest cases comes first, then what has right ones in the most, then what is
     wrong less gravely, then what has the fewest faults besides, then what costs the least per token: a
     refusal is said aloud and can be answered, a fault cannot. Backends that have right outputs in too few
-    cases (`ENOUGH`) come last.
+    cases (`ENOUGH`), or that enforce nothing, come last.
     """
     able = [backend for backend in backends if not backend.is_control]
     most = max((backend.right_outputs for backend in able), default=0)
     return sorted(
         able,
         key=lambda backend: (
-            backend.right_outputs < ENOUGH * most or not backend.right_outputs,
+            backend.right_outputs < ENOUGH * most or not words.is_of_use(backend),
             sum(_by_gravity(backend)),
             -backend.right_outputs,
             _by_gravity(backend),
@@ -141,7 +165,7 @@ def risks_by_backend(answer: Answer) -> Iterator[tuple[str, tuple[Risk, ...]]]:
         yield f"What goes wrong with {name}, the worst first", answer.risks
     if answer.risks_elsewhere:
         names = {name for risk in answer.risks_elsewhere for name in risk.backends}
-        others = names.pop() if len(names) == 1 else "the others"
+        others = names.pop() if len(names) == 1 else "the others" if answer.best is not None else "them"
         yield f"What goes wrong with {others}, the worst first", answer.risks_elsewhere
 
 
@@ -151,8 +175,9 @@ def _by_gravity(backend: BackendAnswer) -> tuple[int, ...]:
 
 
 def _is_equal(one: BackendAnswer, other: BackendAnswer) -> bool:
-    """Do the two have as many cases in each state, and right outputs in as many?"""
-    return one.right_outputs == other.right_outputs and all(
+    """Do the two have as many cases in each state, and right outputs in as many, and enforce both something
+    or both nothing?"""
+    return (one.right_outputs, one.enforces_nothing) == (other.right_outputs, other.enforces_nothing) and all(
         one.count(state) == other.count(state) for state in CaseState
     )
 

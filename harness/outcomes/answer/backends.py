@@ -15,6 +15,21 @@ from harness.rows.row import RunInfo
 
 
 @dataclass(frozen=True)
+class Checked:
+    """How a run was told to look at its cases."""
+
+    effort: int = 0
+    decode: bool = False
+    only: tuple[str, ...] = ()
+    """The names of the only checks that were made; empty for all of the effort."""
+
+    @property
+    def is_nothing(self) -> bool:
+        """Were outputs judged only, and no checks made?"""
+        return self.effort == 0 and not self.decode
+
+
+@dataclass(frozen=True)
 class BackendAnswer:
     """One backend at a version with its options, on one vocabulary."""
 
@@ -38,6 +53,9 @@ class BackendAnswer:
     """Why it has no time per token though masks were filled, in a few words; empty where it has one."""
     is_control: bool = False
     """Does it enforce nothing and stand in the run only as a floor of the times? It is never recommended."""
+    enforces_nothing: bool = False
+    """Was every output accepted, invalid ones too, though it is to be a backend like any other?"""
+    checked: Checked = Checked()
     run: str = ""
     """The name of the run that it was tried in, where the answer is of several."""
 
@@ -88,6 +106,8 @@ def backends_of(
     """
     slowest = {tail.slowest.key: tail.slowest for tail in compiles.tails()}
     controls = proofs.enforcing.controls(info)
+    lenient = proofs.enforcing.enforcing_nothing(info) - controls
+    checked = Checked(info.effort, info.decode, tuple(sorted(info.checks)))
     versions: dict[str, set[str]] = {}
     for arm in arms:
         versions.setdefault(arm.name, set()).add(arm.version)
@@ -122,6 +142,8 @@ def backends_of(
                 first_mask["p50"],
                 arm.timed.why_not,
                 is_control=arm.key in controls,
+                enforces_nothing=arm.key in lenient,
+                checked=checked,
             )
         )
     return made

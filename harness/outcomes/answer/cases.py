@@ -153,10 +153,10 @@ class Proofs:
     """For each arm the valid instances of which the walk came to a verdict, and the invalid ones below."""
     invalid: dict[ArmKey, Instances] = field(default_factory=dict)
     enforcing: Enforcing = field(default_factory=Enforcing)
-    masks_compared: set[CaseKey] = field(default_factory=set)
-    """The cases of which whole masks were compared with an exact reference."""
-    places: dict[CaseKey, int] = field(default_factory=dict)
-    """At how many places masks were compared with a case's documents, on the arm where they were most."""
+    masks_compared: dict[ArmKey, set[CaseKey]] = field(default_factory=dict)
+    """For each arm the cases of which whole masks were compared with an exact reference."""
+    places: dict[ArmKey, dict[CaseKey, int]] = field(default_factory=dict)
+    """For each arm at how many places masks were compared with a case's documents."""
     cut_short: dict[ArmKey, set[CaseKey]] = field(default_factory=dict)
     """For each arm the cases of which not every check was made before the time for them was up."""
     formats_held: dict[ArmKey, set[CaseKey]] = field(default_factory=dict)
@@ -175,9 +175,9 @@ class Proofs:
             row.checks.get(name) in ("passed", "failed") and row.dialect in dialects
             for name, dialects in judging_dialects().items()
         ):
-            self.masks_compared.add(key)
+            self.masks_compared.setdefault(arm_key(row), set()).add(key)
         if places := row.counted.get(TOKENS_LEAD, {}).get("places", 0):
-            self.places[key] = max(places, self.places.get(key, 0))
+            self.places.setdefault(arm_key(row), {})[key] = places
         if OUT_OF_TIME in row.checks.values():
             self.cut_short.setdefault(arm_key(row), set()).add(key)
         if any(ASSERTED_FORMAT in finding.cause.split("+") for finding in row.findings):
@@ -200,6 +200,8 @@ class Proofs:
             found=_of(arms, self.found),
             valid=_of(arms, self.valid),
             invalid=_of(arms, self.invalid),
+            masks_compared=_of(arms, self.masks_compared),
+            places=_of(arms, self.places),
             cut_short=_of(arms, self.cut_short),
             formats_held=_of(arms, self.formats_held),
         )
@@ -239,10 +241,13 @@ def together(proofs: Iterable[Proofs]) -> Proofs:
                 mine = walked.setdefault(arm, {})
                 for key, bits in instances.items():
                     mine[key] = mine.get(key, 0) | bits
-        whole.masks_compared |= one.masks_compared
-        for key, places in one.places.items():
-            whole.places[key] = max(places, whole.places.get(key, 0))
-        for sets, more in ((whole.cut_short, one.cut_short), (whole.formats_held, one.formats_held)):
+        for arm, places in one.places.items():
+            whole.places.setdefault(arm, {}).update(places)
+        for sets, more in (
+            (whole.masks_compared, one.masks_compared),
+            (whole.cut_short, one.cut_short),
+            (whole.formats_held, one.formats_held),
+        ):
             for arm, cases in more.items():
                 sets.setdefault(arm, set()).update(cases)
     return whole

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from harness.outcomes.answer.cases import DESCRIPTIONS, CaseAnswer, Proof, Proofs, number_of
+from harness.outcomes.answer.cases import DESCRIPTIONS, CaseAnswer, CaseKey, Proof, Proofs, number_of
 from harness.outcomes.case_state import CaseState
 from harness.text import counted, duration, one_line, shorten
 
@@ -20,7 +20,18 @@ MOST_CLAUSES = 2
 LONGEST_EVIDENCE = 160
 """Characters of what stands beside a state."""
 
+MOST_UNRANKED = 4
+"""Backends of which is told how they fare where none is put before another."""
+
 UNJUDGED = "was not judged"
+
+NOTHING = {
+    "known": "nothing is known",
+    "comparable": "nothing can be compared",
+    "complete": "nothing is concluded",
+}
+"""What stands in place of how sure an answer is where there is none: because nothing was judged, because the
+backends did not walk the same, or because a run has no end."""
 
 NO_REFERENCE = "no instance with a known verdict, and no mask that was compared with an exact reference"
 """Why a case is not judged."""
@@ -54,7 +65,7 @@ def sentence(
     fares = _fares_of_all(best, noun, whose)
     rest = [*_goes_wrong(best, *equals), *_refuses(best)]
     names = _and([best.name, *(other.name for other in equals)])
-    if not best.right_outputs:
+    if not is_of_use(best):
         first = f"None of these backends can be recommended: {names}{', each of which' if equals else ''} "
         first += f"{fares}{_joined(rest)}{_open(best)}."
     elif equals:
@@ -64,7 +75,49 @@ def sentence(
         first = f"{verb} {best.name}: it {fares}{_joined(rest)}{_open(best)}."
     else:
         first = f"{best.name} {fares}{_joined(rest)}{_open(best)}."
-    return " ".join([first, *_others(others)])
+    return " ".join([first, *_others(others), *_enforces_nothing([best, *equals, *others])])
+
+
+def is_of_use(backend: BackendAnswer) -> bool:
+    """Has the backend right outputs, and not only because it lets everything through?"""
+    return backend.right_outputs > 0 and not backend.enforces_nothing
+
+
+def why_not_ranked(judged: Sequence[BackendAnswer], noun: str, is_complete: bool) -> str:
+    """Says why none of the judged backends may be put before another; empty where one may."""
+    if not is_complete:
+        return "A run here has no end, so nothing is recommended yet"
+    if len({frozenset(_keys(backend)) for backend in judged}) > 1:
+        return f"These backends were not tried on the same {noun}s, so none is put before another"
+    if len({backend.checked for backend in judged}) > 1:
+        efforts = sorted({backend.checked.effort for backend in judged}, key=lambda level: (level < 0, level))
+        levels = _and("all" if effort < 0 else str(effort) for effort in efforts)
+        how = f"effort {levels}" if len(efforts) > 1 else "not each with all of them"
+        return f"These backends were not tried with the same checks ({how}), so none is put before another"
+    return ""
+
+
+def unranked(why: str, judged: Sequence[BackendAnswer], noun: str) -> str:
+    """Returns why none is put before another, and how each fares on its own cases."""
+    fares = [
+        f"{backend.name} {_fares_of_all(backend, noun, 'its')}{_joined(_gravest(backend))}."
+        for backend in judged[:MOST_UNRANKED]
+    ]
+    left = len(judged) - MOST_UNRANKED
+    more = [f"{counted(left, 'more backend')} {'was' if left == 1 else 'were'} tried."] if left > 0 else []
+    return " ".join([f"{why}: {fares[0]}", *fares[1:], *more, *_enforces_nothing(judged)])
+
+
+def _keys(backend: BackendAnswer) -> set[CaseKey]:
+    """Returns the cases that the backend was tried on, whatever they came to."""
+    return {(case.suite, case.case_id) for case in backend.cases}
+
+
+def _enforces_nothing(backends: Sequence[BackendAnswer]) -> Iterator[str]:
+    """Yields a sentence about the backends that let everything through; nothing where none does."""
+    names = [backend.name for backend in backends if backend.enforces_nothing]
+    if names:
+        yield f"{_and(names)} enforced nothing: every output was accepted, invalid ones too."
 
 
 def _more_is_right(backend: BackendAnswer) -> bool:
@@ -167,7 +220,7 @@ def sure(best: BackendAnswer | None, judged: Sequence[BackendAnswer], proofs: Pr
     """Returns how sure the answer is for these cases: by the share of them that was judged, and by whether
     the difference of the backends is more than one case."""
     if best is None:
-        return "nothing is known"
+        return NOTHING["known"]
     share = best.counts.judged / best.counts.cases
     apart = len(judged) < 2 or _is_apart(best, judged[1])
     if share >= 0.9 and apart:
@@ -193,18 +246,18 @@ def certainty(
     valid, invalid = number_of(proofs.valid.get(best.key)), number_of(proofs.invalid.get(best.key))
     if valid or invalid:
         by.append(f"{valid:,} valid and {counted(invalid, 'invalid output')}")
-    if proofs.masks_compared:
-        number = counted(len(proofs.masks_compared), noun)
+    if compared := proofs.masks_compared.get(best.key):
+        number = counted(len(compared), noun)
         by.append(f"whole masks of {number} compared with an exact reference")
     yield (
         f"{f'In {best.run} ' if best.run else ''}{best.counts.judged:,} of {counted(total, noun)} "
         f"{'was' if total == 1 else 'were'} judged"
         f"{', by ' if by else ''}{_and(by)}."
     )
-    if proofs.places:
+    if places := _places(judged, proofs):
         yield (
-            f"At {counted(sum(proofs.places.values()), 'place')} in {counted(len(proofs.places), noun)} the "
-            "whole mask was compared with what the possible documents allow."
+            f"At {counted(sum(places.values()), 'place')} in {counted(len(places), noun)} the whole "
+            "mask was compared with what the possible documents allow."
         )
     yield from _controls(backends)
     yield from _cut_short(backends, proofs, noun)
@@ -221,6 +274,7 @@ def certainty(
     if unknown := best.counts.refused_unjudged:
         ones = "refused one" if unknown == 1 else "refused ones"
         yield f"{unknown:,} {ones} had nothing to be judged by."
+    yield from _unchecked(judged)
     if any(_more_is_right(backend) for backend in judged):
         yield RIGHT_OUTPUT
     if len(judged) > 1:
@@ -231,6 +285,36 @@ def certainty(
             if (case.suite, case.case_id) in states and states[case.suite, case.case_id] != case.state
         ]  # fmt: skip
         yield f"{one.name} and {other.name} differ in {counted(len(differ), noun)}."
+    yield f"A {noun} that works showed no fault here; that is no proof for outputs that were not tried."
+
+
+def _places(judged: Sequence[BackendAnswer], proofs: Proofs) -> dict[CaseKey, int]:
+    """Returns at how many places of each case whole masks were compared, on the backend where they were
+    most."""
+    places: dict[CaseKey, int] = {}
+    for backend in judged:
+        for key, number in proofs.places.get(backend.key, {}).items():
+            places[key] = max(number, places.get(key, 0))
+    return places
+
+
+def certainty_unranked(
+    judged: Sequence[BackendAnswer], backends: Sequence[BackendAnswer], proofs: Proofs, noun: str
+) -> Iterator[str]:
+    """Yields what is known where none of the judged backends is put before another; `backends` are all that
+    were tried."""
+    if len(judged) > 1:
+        common = len(set.intersection(*map(_keys, judged)))
+        number = counted(common, noun) if common else f"No {noun}"
+        yield f"{number} {'were' if common > 1 else 'was'} tried with all of them."
+    else:
+        cases = judged[0].counts.cases
+        yield f"{counted(cases, noun)} {'was' if cases == 1 else 'were'} tried."
+    yield from _unchecked(judged)
+    yield from _controls(backends)
+    yield from _cut_short(backends, proofs, noun)
+    if any(_more_is_right(backend) for backend in judged):
+        yield RIGHT_OUTPUT
     yield f"A {noun} that works showed no fault here; that is no proof for outputs that were not tried."
 
 
@@ -251,6 +335,12 @@ def _why_nothing(backends: Sequence[BackendAnswer], proofs: Proofs, noun: str) -
     yield from _cut_short(able, proofs, noun)
     if any(case.state == CaseState.NOT_JUDGED for backend in able for case in backend.cases):
         yield f"{'Of the others there' if lost else 'There'} is {NO_REFERENCE}."
+
+
+def _unchecked(judged: Sequence[BackendAnswer]) -> Iterator[str]:
+    """Yields that no checks were made; nothing where some were, with any of the backends."""
+    if all(backend.checked.is_nothing for backend in judged):
+        yield "No checks were made; only outputs were judged."
 
 
 def _controls(backends: Sequence[BackendAnswer]) -> Iterator[str]:

@@ -18,8 +18,9 @@ from harness.outcomes.compare.sides import Side, rows_of, sides_of
 from harness.outcomes.compare.times import ratio_lines
 from harness.outcomes.differences import POLICY, Differences, differences
 from harness.outcomes.gate import Gate
-from harness.rows.sample import sample_of
+from harness.rows.sample import cases_left_out
 from harness.rows.store import read_info
+from harness.text import counted
 
 
 @dataclass(frozen=True)
@@ -169,6 +170,12 @@ def _missing(changes: Sequence[Pair]) -> Iterator[str]:
         if base == head:
             continue
         yield from missing(base, head)
-        lost = sum(pair.outcomes.only_before for pair in changes)
-        if lost and (walked := sample_of(read_info(head))):
-            yield f"{lost} case(s) of {base} were not walked in {head}, {walked}"
+        # A case that was left out is missing on each backend.
+        lost = max(
+            pair.outcomes.only_before
+            for pair in changes
+            if (pair.base.folder, pair.head.folder) == (base, head)
+        )
+        if lost and (walked := cases_left_out(read_info(head))):
+            were = "was" if lost == 1 else "were"
+            yield f"{counted(lost, 'case')} of {base} {were} not walked in {head}, {walked}"

@@ -17,7 +17,7 @@ from harness.measure.session import conclude
 from harness.outcomes import differences
 from harness.outcomes.compare.pairs import Pair, gate_pairs
 from harness.outcomes.gate import Verdict
-from harness.text import PIPE, Console, Style
+from harness.text import PIPE, Console, Style, counted
 
 MOST_COUNTED = 40
 """Most changed counts of a pair that are listed."""
@@ -85,7 +85,7 @@ def _in_short(pair: Pair, on: Console) -> Iterator[tuple[str, str]]:
     is_news = pair.is_change
     kinds = Counter(case.kind for case in pair.outcomes.cases)
     outcomes = _counts({kind: kinds[kind] for kind in differences.TITLES}, "the same", is_news, on)
-    yield "outcomes", f"{outcomes}, of {pair.outcomes.compared} cases"
+    yield "outcomes", f"{outcomes}, of {counted(pair.outcomes.compared, 'case')}"
     if pair.counted and is_news:
         worse = Counter(counted.count == "masks" for counted in pair.counted if counted.worse)
         counts = {
@@ -97,7 +97,7 @@ def _in_short(pair: Pair, on: Console) -> Iterator[tuple[str, str]]:
     if pair.times:
         verdicts = Counter(show.SIGNS[comparison.verdict] for comparison in pair.times)
         times = _counts({sign: verdicts[sign] for sign in show.SIGNS.values()}, "none", is_news, on)
-        yield "times", f"{times}, of {len(pair.times)} figures"
+        yield "times", f"{times}, of {counted(len(pair.times), 'figure')}"
     elif pair.time_notes:
         yield "times", "told below, not judged"
 
@@ -133,11 +133,11 @@ def _pair_text(pair: Pair, *, means: bool, on: Console) -> str:
 def _counted_lines(pair: Pair, on: Console) -> Iterator[str]:
     """Yields the counts that differ; `worse` is coloured."""
     yield f"counted differently in {len(pair.counted)} place(s):"
-    for counted in pair.counted[:MOST_COUNTED]:
-        prefix = "  worse" if counted.worse else " "
-        change = f"{counted.count}: {counted.before} -> {counted.after} ({counted.case})"
+    for figure in pair.counted[:MOST_COUNTED]:
+        prefix = "  worse" if figure.worse else " "
+        change = f"{figure.count}: {figure.before} -> {figure.after} ({figure.case})"
         first, *more = on.fold(f"{prefix} {change}")
-        yield f"  {on.paint('worse', 'bad')}{first.removeprefix(prefix)}" if counted.worse else first
+        yield f"  {on.paint('worse', 'bad')}{first.removeprefix(prefix)}" if figure.worse else first
         yield from more
     if len(pair.counted) > MOST_COUNTED:
         yield f"  ... and {len(pair.counted) - MOST_COUNTED} more"

@@ -9,6 +9,7 @@ from harness.backend.arm import arm
 from harness.errors import BadInput
 from harness.outcomes.settings import differing
 from harness.rows.row import RunInfo
+from harness.rows.sample import cases_left_out
 from harness.rows.store import read_info
 
 
@@ -26,7 +27,7 @@ def refuse_other_settings(base: Path, head: Path, *, gates: bool) -> None:
         ("effort", old.effort, new.effort),
         ("decode", old.decode, new.decode),
         ("checks", _checks(old), _checks(new)),
-        *([("seed", old.seed, new.seed)] if gates else []),
+        *(_seeds(old, new) if gates else []),
     ]
     if different := "; ".join(differing(f"{base} was walked", str(head), settings)):
         raise BadInput(
@@ -59,7 +60,13 @@ def missing(base: Path, head: Path) -> Iterator[str]:
     ):
         if lost:
             yield f"{head} has no {what} {', '.join(lost)}, which {base} has"
-    yield from differing(f"{base} was walked", str(head), [("seed", old.seed, new.seed)])
+    yield from differing(f"{base} was walked", str(head), _seeds(old, new))
+
+
+def _seeds(old: RunInfo, new: RunInfo) -> list[tuple[str, int, int]]:
+    """Returns the seeds to compare; none where they drew neither cases nor places nor tokens."""
+    drew = any(info.effort or info.decode or cases_left_out(info) for info in (old, new))
+    return [("seed", old.seed, new.seed)] if drew else []
 
 
 def _arms(info: RunInfo) -> list[str]:

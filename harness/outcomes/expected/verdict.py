@@ -23,7 +23,7 @@ from harness.outcomes.gate import EXIT_CODES
 from harness.outcomes.outcome import Outcome
 from harness.outcomes.repro_command import repro_words
 from harness.rows.row import RunInfo, note
-from harness.rows.sample import sample_of
+from harness.rows.sample import cases_left_out
 from harness.rows.store import read_info
 
 
@@ -93,7 +93,7 @@ def compare_with_record(folder: Path, path: Path) -> Verdict:
     now = faults_of_run(folder)
     verdict = compare_faults(recorded.arms, now)
     lost = 0 if info.shard else _not_walked(recorded.arms, now, info)
-    missing = lost if sample_of(info) else 0
+    missing = lost if cases_left_out(info) else 0
     notes = (*_notes(info, recorded, missing, lost - missing), *_left_out(recorded, now, info, verdict))
     return replace(
         verdict, not_walked=missing, notes=notes, to_see_it=_command(verdict.changes, folder, info)
@@ -157,7 +157,7 @@ def _not_walked(recorded: ArmFaults, now: RunFaults, info: RunInfo) -> int:
 
 def _notes(info: RunInfo, recorded: Recorded, missing: int, gone: int) -> Iterator[str]:
     """Yields what a reader must know before the verdict, a line each."""
-    walked, of_record = sample_of(info), recorded.sample
+    walked, of_record = cases_left_out(info), recorded.sample
     if walked:
         yield walked
     if info.shard:

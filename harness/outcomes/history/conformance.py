@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -57,7 +57,8 @@ class SuiteHistory:
     vocabulary: str
     suite: str
     work: str
-    """A digest of what must be equal for two of these to be comparable: cases, vocabulary, effort, seed."""
+    """A digest of what must be equal for two of these to be comparable: cases, vocabulary, effort, checks,
+    seed."""
     features: Mapping[str, Counts]
     sample: str = ""
     """The sample of its suites that the run walked; empty if it walked them whole, and in histories that do
@@ -135,6 +136,7 @@ def add(history: Path, folder: Path) -> Path:
             FORM,
         ]
         work += ["decode"] if info.decode else []
+        work += ["checks", *sorted(info.checks)] if info.checks else []
         of_arm = {
             "backend": backend,
             "version": version,
@@ -224,21 +226,27 @@ def releases(histories: Iterable[SuiteHistory]) -> list[SuiteHistory]:
     )
 
 
-def steps(histories: Iterable[SuiteHistory]) -> list[FeatureChange]:
-    """Returns every feature of which a release lost or won cases, against the release before it that was run
-    on the same work."""
+def successive(histories: Iterable[SuiteHistory]) -> Iterator[tuple[SuiteHistory, SuiteHistory]]:
+    """Yields each release behind the release before it that was run on the same work."""
 
     def key(history: SuiteHistory) -> tuple[str, ...]:
         return history.backend, history.options, history.vocabulary, history.suite, history.work
 
-    changed = []
     for _, group in groupby(
         sorted(histories, key=lambda history: (key(history), history.time, history.run)), key=key
     ):
-        for before, after in pairwise(releases(group)):
-            every = (FeatureChange(before, after, feature) for feature in after.features)
-            changed += [step for step in every if step.lost or step.won]
-    return changed
+        yield from pairwise(releases(group))
+
+
+def steps(histories: Iterable[SuiteHistory]) -> list[FeatureChange]:
+    """Returns every feature of which a release lost or won cases, against the release before it that was run
+    on the same work."""
+    return [
+        step
+        for before, after in successive(histories)
+        for step in (FeatureChange(before, after, feature) for feature in after.features)
+        if step.lost or step.won
+    ]
 
 
 def losses(histories: Iterable[SuiteHistory]) -> list[FeatureChange]:

@@ -23,7 +23,7 @@ from harness.rows.again import resume
 from harness.rows.machine import hardware, hardware_key
 from harness.rows.row import Row, RunInfo
 from harness.rows.sample import sample_of
-from harness.rows.store import read_end, read_info, read_rows, read_samples
+from harness.rows.store import other_number, read_end, read_info, read_rows, read_samples
 from harness.text import one_line
 
 HEADLINE = ("conformance", "walks_under_constrained", "tbm_p50_us")
@@ -53,16 +53,20 @@ def result_of(
     were read already. Raises BadInput.
     """
     info = read_info(run)
-    complete = read_end(run) is not None
+    end = read_end(run)
     recorded = read_measurement(run) if has_measurement(run) else None
     if read is None:
         noticed = Noticed(run)
-        read = noticed, summarize(each_taken_in(read_rows(run), noticed.add), read_samples(run), info, run)
+        rows = each_taken_in(read_rows(run, whole=False), noticed.add)
+        read = noticed, summarize(rows, read_samples(run), info, run)
     noticed, arms = read
     changes: list[Change] = []
     gate: Gate
-    if not complete:
+    there = sum(arm.rows for arm in arms)
+    if end is None:
         gate = Gate("incomplete", "", (f"the run has no end; `{resume(run, info)}` completes it",))
+    elif end.rows != there:
+        gate = Gate("incomplete", "", (f"{run}: {other_number(end.rows, there)}",))
     elif recorded and recorded.end is None:
         gate = Gate("incomplete", "", (f"the measurement in {run} has no end; measure anew",))
     elif base and expected.is_record(base):
@@ -99,7 +103,7 @@ def _samples(info: RunInfo, base: Path | None) -> Iterator[str]:
     if walked:
         yield walked
     if of_base and of_base != walked:
-        yield f"{base} is of {of_base}"
+        yield f"{base}: {of_base}"
 
 
 def _name(arm: ArmSummary) -> str:
@@ -115,7 +119,7 @@ class Noticed:
         self.undocumented: dict[str, dict[tuple[str, str], set[str]]] = {}
         self.cases: dict[str, dict[tuple[str, str], outcome.CaseRows]] = {}
         self.messages: dict[tuple[str, str, str], tuple[tuple[int, int], str]] = {}
-        """For each arm, suite and case the order of the worst row's worst fault, and the row's message."""
+        """For each arm, suite and case the order of its worst fault, and the message about that."""
         self.order: dict[str, tuple[int, int]] = {}
         """For each name of a fault its key in the order of gravity."""
         self.arms: dict[str, expected.RecordedArm] = {}
@@ -139,8 +143,7 @@ class Noticed:
         self.undocumented.setdefault(name, {}).setdefault(key, set()).update(wrong - documented)
         order = min((fault.order for fault in faults if not fault.documented), default=MILDEST)
         if wrong and ((name, *key) not in self.messages or order < self.messages[name, *key][0]):
-            text = row.text or next((finding.text for finding in row.findings), "")
-            self.messages[name, *key] = order, one_line(text)[:400]
+            self.messages[name, *key] = order, one_line(_said(row, faults))[:400]
 
     def failing(self) -> Iterator[Failing]:
         """Yields every case with a fault, refused and documented ones too."""
@@ -157,7 +160,7 @@ class Noticed:
                         suite=suite,
                         case=self.names[f"{suite}/{case_id}"],
                         case_id=case_id,
-                        faults=self._worst_first(wrong),
+                        faults=(*self._worst_first(undocumented), *self._worst_first(wrong - undocumented)),
                         documented=self._worst_first(wrong - undocumented),
                         said=self.messages[name, suite, case_id][1],
                         repro=shlex.join(command),
@@ -170,6 +173,16 @@ class Noticed:
         return tuple(sorted(names, key=lambda name: (self.order.get(name, MILDEST), name)))
 
 
+def _said(row: Row, faults: Iterable[outcome.Fault]) -> str:
+    """Returns what was said of the worst of the row's faults of which anything was; those that fail nothing
+    speak only where no other does."""
+    ordered = sorted(faults, key=lambda fault: (fault.documented, fault.order))
+    if any(not fault.documented for fault in ordered):
+        ordered = [fault for fault in ordered if not fault.documented]
+    said = [fault.finding.text if fault.finding is not None else row.text for fault in ordered]
+    return next(filter(None, said), row.text)
+
+
 def _counts(arms: Iterable[ArmSummary]) -> Iterator[Counts]:
     for arm in arms:
         for suite in dict.fromkeys(key[0] for key in arm.cases):
@@ -177,8 +190,11 @@ def _counts(arms: Iterable[ArmSummary]) -> Iterator[Counts]:
 
 
 def _figures(arms: Iterable[ArmSummary]) -> Iterator[Figure]:
-    """Yields every metric of every arm that has a value."""
+    """Yields every metric of every arm that has a value; none of an arm that walked no case, whose counts
+    would be good news."""
     for arm in arms:
+        if not arm.cases:
+            continue
         values = metrics.values_of(arm)
         for name, metric in metrics.METRICS.items():
             value = values[name]

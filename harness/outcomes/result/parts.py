@@ -54,11 +54,12 @@ class Failing:
     case: str
     case_id: str
     faults: tuple[str, ...]
-    """Verdicts other than `pass`, and findings as `check:cause`, the worst first."""
+    """Verdicts other than `pass`, and findings as `check:cause`, the worst first; behind them those that fail
+    nothing."""
     documented: tuple[str, ...]
     """The faults among them that fail nothing: the backend documents them, or they are policy."""
     said: str
-    """The message of the backend or a check in the worst row, on one line; empty if there is none."""
+    """What the backend or a check said of the worst fault, on one line; empty if nothing."""
     repro: str
     """The command that shows it."""
     outcome: str

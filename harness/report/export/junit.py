@@ -11,6 +11,7 @@ import re
 from xml.etree import ElementTree as xml
 
 from harness.outcomes import delayed
+from harness.outcomes.gate import NO_BASE
 from harness.outcomes.result import Arm, Failing, Result
 from harness.outcomes.result.parts import Counts
 from harness.report.export.csv_table import COUNTED
@@ -43,6 +44,7 @@ def files(result: Result) -> dict[str, str]:
     gate = _gate(result)
     root.append(gate)
     failures += int(gate.get("failures", "0"))
+    skipped += int(gate.get("skipped", "0"))
     for name, value in (("tests", tests + 1), ("failures", failures), ("errors", 0), ("skipped", skipped)):
         root.set(name, str(value))
     xml.indent(root)
@@ -108,7 +110,7 @@ def _add_case(suite: xml.Element, name: str, failing: Failing) -> None:
     """Adds a case that failed, or that the backend refused, which is skipped."""
     title = _fit(f"{failing.case} [{failing.case_id}]")
     case = xml.SubElement(suite, "testcase", classname=_fit(name), name=title)
-    faults = ", ".join(failing.faults)
+    faults = ", ".join(fault for fault in failing.faults if fault not in failing.documented)
     message = _fit(f"{faults}: {failing.said}" if failing.said else faults)
     if failing.outcome != "failed":
         xml.SubElement(
@@ -125,21 +127,25 @@ def _notes(result: Result, count: Counts, documented: list[Failing]) -> list[str
         _fit(f"{failing_case.case} [{failing_case.case_id}]: {', '.join(failing_case.faults)}")
         for failing_case in documented[:MOST_TOLD]
     ]
-    lines = ["no failures, for the backend documents them:", *documented_lines] if documented_lines else []
+    why = "no failures, for the backend documents them or they are policy:"
+    lines = [why, *documented_lines] if documented_lines else []
     later = [case for case in result.delayed if (case.arm, case.suite) == (count.arm, count.suite)]
     lines += map(_fit, delayed.lines(later))
     return [*lines, *(_fit(delayed.in_words(case), 2000) for case in later[:MOST_TOLD])]
 
 
 def _gate(result: Result) -> xml.Element:
-    """Returns the gate as a test of its own; a run that is incomplete or unproven fails it."""
-    failed = result.gate.verdict != "ok"
+    """Returns the gate as a test of its own; a run that is incomplete or unproven fails it, and where there
+    is nothing to hold the run against it is skipped: a passed test would say that it held."""
+    failed, skipped = result.gate.verdict != "ok", result.gate.has_no_base
     suite = xml.Element(
-        "testsuite", name="gate", tests="1", failures=str(int(failed)), errors="0", skipped="0"
+        "testsuite", name="gate", tests="1", failures=str(int(failed)), errors="0", skipped=str(int(skipped))
     )
     case = xml.SubElement(
         suite, "testcase", classname="gate", name=_fit(f"against {result.gate.against or 'nothing'}")
     )
+    if skipped:
+        xml.SubElement(case, "skipped", message=NO_BASE)
     if failed:
         failure = xml.SubElement(
             case, "failure", message=_fit("; ".join(result.gate.reasons)), type=result.gate.verdict

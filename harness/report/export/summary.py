@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from harness.outcomes import delayed
+from harness.outcomes.gate import NO_BASE
 from harness.outcomes.outcome import in_words, summed
 from harness.outcomes.result import Result
 from harness.report.export import markdown as tables
@@ -26,7 +27,8 @@ def _lines(result: Result) -> Iterator[str]:
     gate = result.gate
     against = f" against {markdown(gate.against)}" if gate.against else ""
     sample = f", {markdown(result.sample, 300)}" if result.sample else ""
-    yield f"## GrammarBench: {SAID[gate.verdict]}{against}{sample}\n"
+    said = NO_BASE if gate.has_no_base else SAID[gate.verdict]
+    yield f"## GrammarBench: {said}{against}{sample}\n"
     yield from (f"- {markdown(reason, 300)}" for reason in gate.reasons if reason != result.sample)
     for kind in ("worse", "better", "other"):
         mine = [change for change in result.changes if change.kind == kind]

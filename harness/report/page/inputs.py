@@ -158,13 +158,25 @@ class Inputs:
         }
         advices = [stored_advice(run.folder) for run in self.runs]
         if (advice := advices[0]) is None or len(advices) > 1:
-            return answer_of(backends, together(proofs), sizes)
-        return answer_of(backends, together(proofs), sizes, verb=advice.verb, whose=WHOSE)
+            return answer_of(backends, together(proofs), sizes, is_complete=not self.incomplete_runs)
+        return answer_of(
+            backends,
+            together(proofs),
+            sizes,
+            verb=advice.verb,
+            whose=WHOSE,
+            is_complete=not self.incomplete_runs,
+        )
+
+    @property
+    def incomplete_runs(self) -> list[str]:
+        """Returns the runs of rows that have no end, or not as many rows as their last line says."""
+        return [run.info.run for run in self.runs if run.end is None or run.end.rows != run.rows]
 
     @property
     def incomplete(self) -> list[str]:
         """Returns what has no end."""
-        incomplete = [run.info.run for run in self.runs if run.end is None or run.end.rows != run.rows]
+        incomplete = self.incomplete_runs
         incomplete += [
             f"{measured.figures.measurement.run} (measurement)"
             for measured in self.measured
@@ -213,8 +225,6 @@ def read_inputs(folders: Sequence[Path], *, to_be_published: bool = False) -> In
             scouting.append(RunSeen(place, folder, info, end, end.rows if end else 0))
             continue
         mine, left_out = Noticed(folder), read_controls(folder, info)
-        if len(left_out) == len(info.arms) * len(info.vocabularies):
-            left_out = set()  # there is nothing else to look at
         controls |= {(place, key) for key in left_out}
         compiles.append(Compiles(info.timeout_s))
         proofs.append(Proofs())
@@ -273,7 +283,7 @@ def _tagged_rows(folder: Path) -> Iterator[Row]:
     Tags of the form `about:...` are left off: they say what a suite has the case for.
     """
     derived = derived_features(folder)
-    for row in read_rows(folder):
+    for row in read_rows(folder, whole=False):  # the page says in its own words where rows are missing
         tags = tuple(tag for tag in row.tags if ":" not in tag)
         if row.dialect == "json_schema" or not tags:
             tags = tuple(dict.fromkeys((*tags, *derived.get((row.suite, row.case_id), ()))))

@@ -28,6 +28,9 @@ WORDS = {
 }
 """Glyph, colour and meaning."""
 
+NOT_HELD = "the runs cannot be held against one another"
+"""What NO BASELINE means where there are several runs; the reasons are told beside it."""
+
 
 @dataclass(frozen=True)
 class PageVerdict:
@@ -57,7 +60,8 @@ class PageVerdict:
 
     @property
     def meaning(self) -> str:
-        return WORDS[self.word][2]
+        is_told_why = self.word == "NO BASELINE" and self.reasons
+        return NOT_HELD if is_told_why else WORDS[self.word][2]
 
 
 def verdict(inputs: Inputs) -> PageVerdict:
@@ -72,7 +76,7 @@ def verdict(inputs: Inputs) -> PageVerdict:
             gates.append(gate)
             baselines.append(gate.against)
             changes += [change for change in found_changes if change not in changes]
-    word = _word(inputs, gates, bool(missing))
+    word = _word(inputs, gates, bool(missing), bool(reasons))
     reasons += [f"{part} has no end" for part in missing[:LINES]] + [
         reason for gate in gates for reason in gate.reasons
     ]
@@ -82,7 +86,7 @@ def verdict(inputs: Inputs) -> PageVerdict:
     shown = tuple(
         (glyphs[change.kind], short(f"{change.arm}: {change.what}", 240)) for change in changes[:LINES]
     )
-    lines = tuple(dict.fromkeys(short(reason, 240) for reason in reasons))[:LINES]
+    lines = tuple(dict.fromkeys(short(reason, 400) for reason in reasons))[:LINES]
     baseline = ", ".join(dict.fromkeys(baselines))
     return PageVerdict(
         word,
@@ -115,7 +119,8 @@ def _held(inputs: Inputs, reasons: list[str]) -> Iterator[tuple[Gate, tuple[Chan
             yield result.gate, result.changes
 
 
-def _word(inputs: Inputs, gates: list[Gate], missing: bool) -> str:
+def _word(inputs: Inputs, gates: list[Gate], missing: bool, uncompared: bool) -> str:
+    """Returns the worst word that holds; `uncompared`: some run could not be held against the first one."""
     if missing:
         return "INCOMPLETE"
     verdicts = {gate.verdict for gate in gates}
@@ -126,6 +131,8 @@ def _word(inputs: Inputs, gates: list[Gate], missing: bool) -> str:
         return "UNPROVEN"
     if not gates:
         return "NO BASELINE"
+    if uncompared:
+        return "UNPROVEN"
     return (
         "INCONCLUSIVE" if any(comparison.verdict == "inconclusive" for comparison in of_versions) else "PASS"
     )

@@ -81,7 +81,7 @@ def masks(inputs: Inputs) -> str:
     compared with a reference."""
     lines = []
     for run in inputs.runs:
-        for found in masks_frame(run.folder).to_dict("records"):
+        for found in masks_frame(run.folder, whole=False).to_dict("records"):
             arm = f"{found['arm']} {found['vocabulary']}" if len(run.info.vocabularies) > 1 else found["arm"]
             cells = (
                 arm,

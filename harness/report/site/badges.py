@@ -9,6 +9,7 @@ from typing import Any
 from harness.outcomes.history.alert_rule import State
 from harness.outcomes.history.conformance import WORKS, judged
 from harness.report.site.trend import short
+from harness.rows.sample import SAMPLE
 
 COLOURS = ((0.99, "brightgreen"), (0.9, "green"), (0.75, "yellow"), (0.0, "orange"))
 """The colours of shares of cases that work, each with its least share: the first one that is reached
@@ -26,8 +27,9 @@ def badge(label: str, message: str, color: str) -> str:
     return json.dumps(value) + "\n"
 
 
-def conformance_badge(label: str, counts: Mapping[str, int]) -> str:
-    """Returns on which share of the judged cases the backend works."""
+def conformance_badge(label: str, counts: Mapping[str, int], samples: Sequence[str] = ()) -> str:
+    """Returns on which share of the judged cases the backend works; `samples` say of what the runs behind the
+    counts are a part."""
     known = judged(counts)
     if not known:
         return badge(label, "not judged", "lightgrey")
@@ -36,9 +38,17 @@ def conformance_badge(label: str, counts: Mapping[str, int]) -> str:
     share = f"{min(100 * works / known, 100 if works == known else 99.9):.1f}"
     return badge(
         label,
-        f"works on {share} % of {known:,} judged",
+        f"works on {share} % of {known:,} judged{_part(samples)}",
         next(colour for bound, colour in COLOURS if works / known >= bound),
     )
+
+
+def _part(samples: Sequence[str]) -> str:
+    """Returns, for the end of a message, that not all cases were walked, or else that not all checks were
+    made; empty where both were."""
+    if any(sample.startswith(SAMPLE) for sample in samples):
+        return f" ({SAMPLE})"
+    return " (some checks)" if samples else ""
 
 
 def speed_badge(label: str, states: Sequence[State]) -> str:

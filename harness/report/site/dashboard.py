@@ -73,6 +73,8 @@ class Latest:
     version: str = ""
     time: str = ""
     counts: Counter[str] = field(default_factory=Counter)
+    samples: dict[str, None] = field(default_factory=dict)
+    """The samples of their suites that the runs behind the counts walked; empty where all were whole."""
     lost: int | None = None
     """Cases, at least; None where no release before was run on the same work."""
     states: list[State] = field(default_factory=list)
@@ -116,6 +118,8 @@ def site(folder: Path) -> dict[str, bytes]:
             newest=day(newest),
             sample=conformance.last_sample(histories),
             slow=sum(series.state == "alert" for _, _, every in measured for series in every),
+            has_baseline=any(series.state != "no baseline" for _, _, every in measured for series in every),
+            has_successor=any(True for _ in conformance.successive(histories)),
             runs=len(
                 {(entry.time, entry.run) for _, entries, _ in measured for entry in entries}
                 | {(history.time, history.run) for history in histories}
@@ -137,7 +141,7 @@ def site(folder: Path) -> dict[str, bytes]:
     files = {"index.html": html.encode("utf-8", "replace"), "feed.xml": atom.feed(changes, newest)}
     for line in latest:
         files[f"badges/{line.slug}.json"] = badges.conformance_badge(
-            f"{line.name} {line.version}".strip(), line.counts
+            f"{line.name} {line.version}".strip(), line.counts, tuple(line.samples)
         ).encode()
         files[f"badges/{line.slug}-speed.json"] = badges.speed_badge(
             f"{line.name} speed", line.states
@@ -331,6 +335,7 @@ def _latest(
             to = line(history.backend, history.options)
             to.version, to.time = short(history.version, 40), max(to.time, history.time, key=instant)
             to.counts.update(history.features.get(EVERY, {}))
+            to.samples |= {short(history.sample, 200): None} if history.sample else {}
             if key in has_before:
                 to.lost = (to.lost or 0) + max(
                     (loss.lost for loss in losses if loss.after is history), default=0

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from harness.checks import is_policy
 from harness.errors import BadInput, did_you_mean
 from harness.outcomes.metrics import DISTRIBUTIONS, METRICS, QUANTILES, Value, few, values_of
 from harness.outcomes.summary import ArmSummary, CheckSummary, read_arms
@@ -206,21 +207,23 @@ def checks_text(arms: Sequence[ArmSummary], width: int = 80, styled: bool = Fals
             for a in chosen
         ]
         rows = [
-            (name.replace("_", " "), [check_cell(arm.checks.get(name, nothing)) for arm in chosen])
+            (name.replace("_", " "), [check_cell(name, arm.checks.get(name, nothing)) for arm in chosen])
             for name in names
         ]
         parts.append(grid("CHECKS", heads, [rows], width, styled))
     legend = (
-        "failing cases / cases looked at; * all of them documented by the backend; ✖ lost in the "
-        "check; ⚑ ours"
+        "failing cases / cases looked at; * all of them documented by the backend; ° policy, no fault; "
+        "✖ lost in the check; ⚑ ours"
     )
     return "\n\n".join(parts) + "\n" + Console(width).fit(legend)
 
 
-def check_cell(check: CheckSummary) -> str:
+def check_cell(name: str, check: CheckSummary) -> str:
     """Returns what one check said of one arm, in a few characters."""
     cell = f"{check.failed}/{check.looked}" if check.looked else "-"
-    if check.failed and check.documented == check.failed:
+    if check.failed and is_policy(name):
+        cell += "°"
+    elif check.failed and check.documented == check.failed:
         cell += "*"
     return cell + (f" ✖{check.lost}" if check.lost else "") + (f" ⚑{check.ours}" if check.ours else "")
 

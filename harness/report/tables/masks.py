@@ -19,19 +19,20 @@ COLUMNS = ["vocabulary", "arm", "dialect", "cases", "exact", "sound", "places", 
 CHECKS = (MASK_IS_EXACT, TOKENS_LEAD, LAYOUT_IS_WRITTEN)
 
 
-def masks_frame(run: Path) -> pd.DataFrame:
+def masks_frame(run: Path, *, whole: bool = True) -> pd.DataFrame:
     """Returns one line per vocabulary, arm and dialect: how many cases have a reference, in how many the
     checks of the masks were made and find nothing but documented policy (`exact`), at how many of how many
     places the mask allows no wrong token (`sound` of `places`), and at how many it lacks none (`complete` of
     `layout_places`).
 
     Of JSON Schema and structural tags the second is counted where the text is spelled in the layout that the
-    backend declares; documents in other spellings it need not allow. Raises BadInput.
+    backend declares; documents in other spellings it need not allow. Raises BadInput; without `whole` not
+    where the run's last line speaks of other rows than are there.
     """
     info = read_info(run)
     names = arm_names(info.arms)
     counts: dict[tuple[str, str, str], Counter[str]] = {}
-    for row in read_rows(run):
+    for row in read_rows(run, whole=whole):
         if row.mode != CHECKS_MODE:
             continue
         exact, leads, written = (row.counted.get(check, {}) for check in CHECKS)

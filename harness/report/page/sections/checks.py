@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.checks import checks
+from harness.checks import checks, is_policy
 from harness.outcomes.summary import ArmSummary, CheckSummary
 from harness.report.page.content import Content
 from harness.report.page.section import Section, Values
@@ -19,6 +19,8 @@ class CheckCell:
     """One check on one arm."""
 
     summary: CheckSummary
+    is_policy: bool
+    """Is what it finds the backend's choice, and no fault?"""
     causes: list[tuple[str, int]]
     """The most frequent causes with their numbers of cases; `unknown` stands for findings without a class of
     causes."""
@@ -32,7 +34,7 @@ class CheckCell:
     @property
     def shade(self) -> int:
         """Returns 0 to 4, from more than a third of the cases failing to none."""
-        undocumented = self.summary.failed - self.summary.documented
+        undocumented = 0 if self.is_policy else self.summary.failed - self.summary.documented
         if not self.summary.failed:
             return 4
         return (
@@ -63,6 +65,9 @@ def values(page: Content) -> Values | None:
     return (
         {
             "checked": checked,
+            "has_policy": any(
+                cell.is_policy and cell.summary.failed for check in checked for cell in check.cells
+            ),
             "nothing_asked": [check.name for check in every if check not in checked],
             "lines": lines,
             "efforts": {info.effort for info in infos},
@@ -84,7 +89,7 @@ def check_lines(arms: Sequence[ArmSummary]) -> list[CheckLine]:
         CheckLine(
             name[:80].replace("_", " "),
             _fact(known[name].__doc__) if name in known else "",
-            [_cell(arm.checks.get(name)) for arm in arms],
+            [_cell(name, arm.checks.get(name)) for arm in arms],
         )
         for name in names
     ]
@@ -94,11 +99,11 @@ def _fact(doc: str | None) -> str:
     return " ".join((doc or "").split())[:400]
 
 
-def _cell(summary: CheckSummary | None) -> CheckCell:
+def _cell(name: str, summary: CheckSummary | None) -> CheckCell:
     summary = summary or CheckSummary()
     causes = [
         (cause.replace("_", " ")[:40] or "unknown", count)
         for cause, count in sorted(summary.causes.items(), key=lambda item: (-item[1], item[0]))
         if cause != "more"
     ]
-    return CheckCell(summary, causes[:CAUSES])
+    return CheckCell(summary, is_policy(name), causes[:CAUSES])

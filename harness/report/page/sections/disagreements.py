@@ -23,6 +23,7 @@ def values(page: Content) -> Values:
     return {
         "explored": explored,
         "lines": lines,
+        "is_walked": any(line.arm.cases for line in lines),
         "differing": _shown(explored, [group for group in numbered if group[1].different], anchors),
         "alike": _shown(explored, [group for group in numbered if not group[1].different], anchors),
         "solve_nothing": [line for line, arm in zip(lines, arms, strict=True) if arm["solves_nothing"]],

@@ -11,7 +11,12 @@ from harness.report.page.section import Section, Values
 
 def values(page: Content) -> Values | None:
     """Returns a sentence for each backend; None where no run has looked. Raises BadInput."""
-    lines = [line for run in page.inputs.runs if run.info.effort for line in endless_sentences(run.folder)]
+    lines = [
+        line
+        for run in page.inputs.runs
+        if run.info.effort
+        for line in endless_sentences(run.folder, whole=False)
+    ]
     return {"lines": lines, "most": MOST_TOKENS} if lines else None
 
 

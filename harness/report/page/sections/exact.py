@@ -42,7 +42,7 @@ def exact_lines(run: RunSeen, lines: Sequence[Line]) -> list[ExactLine]:
     names = arm_names(run.info.arms)
     by_name = {(line.arm.vocabulary, names[line.arm.key[:3]]): line for line in lines if line.run is run}
     made = []
-    for record in masks_frame(run.folder).to_dict("records"):
+    for record in masks_frame(run.folder, whole=False).to_dict("records"):
         line = by_name.get((record.pop("vocabulary"), record.pop("arm")))
         if line is not None:
             made.append(ExactLine(line, **{str(name): value for name, value in record.items()}))

@@ -12,10 +12,20 @@ def values(page: Content) -> Values:
     later = [case for noticed, _ in page.inputs.noticed for case in noticed.delayed.cases]
     return {
         "failing": page.failing,
+        "nothing": nothing_fails(page),
         "delayed": later,
         "delayed_lines": delayed.lines(later),
         "most_delayed": delayed.MOST_TOLD,
     }
+
+
+def nothing_fails(page: Content) -> str:
+    """Returns what is said where there is no failing case: with it, whether anything was looked at."""
+    if not any(line.arm.cases for line in page.inputs.tried):
+        return "No case was walked."
+    checked = any(check.looked for line in page.inputs.tried for check in line.arm.checks.values())
+    saw = "no check saw anything" if checked else "no checks were made"
+    return f"None: no case fails or is refused, and {saw}."
 
 
 SECTION = Section("failing", "Failing cases", 120, values, "cases")

@@ -1,0 +1,197 @@
+"""Backends that did not walk the same cases, were not checked alike, or whose run has no end, are not put
+before one another; and an adapter that lets everything through is told so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from harness.backend.arm import Arm
+from harness.cli.main import main
+from harness.outcomes.answer import Answer, read_answer, risks_by_backend
+from harness.report.page.inputs import read_inputs
+
+FINE: dict[str, Any] = {}
+LETS_THROUGH = {"instance": 1, "valid": False, "accepted": True, "instance_name": "an invalid one"}
+DECLINES = {"status": "unsupported", "phase": "compile", "accepted": None, "text": "no"}
+LOST = {"status": "harness_error", "accepted": None}
+
+
+def run_of(
+    synthetic: ModuleType,
+    folder: Path,
+    by_arm: Sequence[tuple[Arm, list[dict[str, Any]]]],
+    *,
+    complete: bool = True,
+    first: int = 0,
+    **header: Any,
+) -> Path:
+    """Writes a run in which each arm has one row for each case; the cases are numbered from `first` on."""
+    groups = [
+        [
+            (
+                synthetic.row(
+                    **{
+                        "backend": arm.backend, "backend_version": arm.version, "options": arm.options,
+                        "case": f"case {number}", "case_id": f"{number:012x}", **fields,
+                    }
+                ),
+                b"",
+            )
+        ]
+        for arm, rows in by_arm
+        for number, fields in enumerate(rows, first)
+    ]  # fmt: skip
+    info = synthetic.info([arm for arm, _ in by_arm], run=folder.name, **header)
+    made: Path = synthetic.write_run(folder, groups, info, complete=complete)
+    return made
+
+
+def of_page(*runs: Path) -> Answer:
+    answer = read_inputs(runs).answer()
+    assert answer is not None
+    return answer
+
+
+@pytest.fixture
+def alpha(synthetic: ModuleType) -> Arm:
+    arm: Arm = synthetic.ARMS[0]
+    return arm
+
+
+@pytest.fixture
+def gamma(synthetic: ModuleType) -> Arm:
+    arm: Arm = synthetic.ARMS[2]
+    return arm
+
+
+def test_backends_that_walked_other_cases_are_not_put_before_one_another(
+    synthetic: ModuleType, tmp_path: Path, alpha: Arm, gamma: Arm
+) -> None:
+    many = run_of(synthetic, tmp_path / "many", [(alpha, [FINE, FINE, DECLINES])])
+    few = run_of(synthetic, tmp_path / "few", [(gamma, [FINE])], first=1)
+    answer = of_page(many, few)
+    assert answer.sentence == (
+        "These backends were not tried on the same schemas, so none is put before another: "
+        "alpha works on 2 of its 3 schemas and refuses 1. gamma works on its one schema."
+    )
+    assert answer.best is None and not answer.equals and not answer.is_recommended
+    assert answer.sure == "nothing can be compared"
+    assert answer.certainty[0] == "1 schema was tried with all of them."
+
+
+def test_what_goes_wrong_is_told_of_backends_that_walked_other_cases(
+    synthetic: ModuleType, tmp_path: Path, alpha: Arm, gamma: Arm
+) -> None:
+    many = run_of(synthetic, tmp_path / "many", [(alpha, [FINE, LETS_THROUGH])])
+    few = run_of(synthetic, tmp_path / "few", [(gamma, [FINE, LETS_THROUGH])], first=7)
+    answer = of_page(many, few)
+    ((head, risks),) = risks_by_backend(answer)
+    assert head == "What goes wrong with them, the worst first" and len(risks) == 2
+    assert answer.certainty[0] == "No schema was tried with all of them."
+
+
+def test_cases_that_one_backend_could_not_be_judged_on_do_not_make_them_others(
+    synthetic: ModuleType, tmp_path: Path, alpha: Arm, gamma: Arm
+) -> None:
+    skipped = {"status": "skipped", "accepted": None}
+    rows = [(alpha, [FINE, FINE, FINE]), (gamma, [FINE, LOST, skipped])]
+    answer = read_answer(run_of(synthetic, tmp_path / "run", rows))
+    assert answer.sentence.startswith("Use alpha: it works on 3 of the 3 schemas.")
+
+
+def test_only_the_vocabulary_that_the_answer_is_about_decides(
+    synthetic: ModuleType, tmp_path: Path, alpha: Arm, gamma: Arm
+) -> None:
+    both = run_of(synthetic, tmp_path / "both", [(alpha, [FINE, FINE]), (gamma, [FINE, DECLINES])])
+    small = {"small": {"size": 10, "sha256": "ef" * 32}}
+    on_a_small_one = [(alpha, [{"vocabulary": "small"}])]
+    other = run_of(synthetic, tmp_path / "other", on_a_small_one, first=5, vocabularies=small)
+    assert of_page(both, other).sentence.startswith("Use alpha · tiny: it works on 2 of the 2")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "how"),
+    [
+        ({"effort": 0}, {"effort": 2}, "effort 0 and 2"),
+        ({"effort": -1}, {"effort": 2}, "effort 2 and all"),
+        ({"effort": 2, "checks": ("the_mask_is_exact",)}, {"effort": 2}, "not each with all of them"),
+        ({"effort": 2}, {"effort": 2, "decode": True}, "not each with all of them"),
+    ],
+)
+def test_backends_that_were_not_checked_alike_are_not_put_before_one_another(
+    synthetic: ModuleType,
+    tmp_path: Path,
+    alpha: Arm,
+    gamma: Arm,
+    one: dict[str, Any],
+    other: dict[str, Any],
+    how: str,
+) -> None:
+    first = run_of(synthetic, tmp_path / "first", [(alpha, [FINE, FINE])], **one)
+    second = run_of(synthetic, tmp_path / "second", [(gamma, [FINE, LETS_THROUGH])], **other)
+    answer = of_page(first, second)
+    assert answer.sentence.startswith(
+        f"These backends were not tried with the same checks ({how}), so none is put before another: alpha "
+    )
+    assert answer.best is None and answer.sure == "nothing can be compared"
+    assert answer.certainty[0] == "2 schemas were tried with all of them."
+
+
+def test_the_certainty_says_that_no_checks_were_made(
+    synthetic: ModuleType, tmp_path: Path, alpha: Arm
+) -> None:
+    said = "No checks were made; only outputs were judged."
+    without = run_of(synthetic, tmp_path / "without", [(alpha, [FINE])], effort=0)
+    checked = run_of(synthetic, tmp_path / "checked", [(alpha, [FINE])], effort=1)
+    decoded = run_of(synthetic, tmp_path / "decoded", [(alpha, [FINE])], effort=0, decode=True)
+    assert said in read_answer(without).certainty
+    assert said not in read_answer(checked).certainty and said not in read_answer(decoded).certainty
+
+
+def test_nothing_is_recommended_by_the_page_of_a_run_without_end(
+    synthetic: ModuleType, tmp_path: Path, alpha: Arm, gamma: Arm
+) -> None:
+    rows = [(alpha, [FINE, FINE]), (gamma, [FINE, DECLINES])]
+    run = run_of(synthetic, tmp_path / "run", rows, complete=False)
+    for answer in (of_page(run), read_answer(run)):
+        assert answer.sentence == (
+            "A run here has no end, so nothing is recommended yet: "
+            "alpha works on 2 of its 2 schemas. gamma works on 1 of its 2 schemas and refuses 1."
+        )
+        assert answer.best is None and answer.sure == "nothing is concluded"
+    assert main(["report", str(run), "--out", str(tmp_path / "page")]) == 3
+    page = (tmp_path / "page" / "report.html").read_text("utf-8")
+    assert 'class="card chosen"' not in page and "First comes what goes wrong" not in page
+
+
+def test_an_adapter_that_lets_everything_through_is_told_so(
+    synthetic: ModuleType, tmp_path: Path, alpha: Arm, gamma: Arm
+) -> None:
+    own = replace(alpha, backend="mine", distribution="")
+    said = "mine enforced nothing: every output was accepted, invalid ones too."
+    alone = read_answer(run_of(synthetic, tmp_path / "alone", [(own, [FINE, LETS_THROUGH])]))
+    assert alone.sentence == (
+        "None of these backends can be recommended: mine works on 1 of the 2 schemas and is silently wrong "
+        f"in 1. {said}"
+    )
+    assert not alone.is_recommended and [risk.backends for risk in alone.risks] == [("mine",)]
+    rows = [(own, [FINE, LETS_THROUGH]), (gamma, [FINE, LETS_THROUGH])]
+    beside = of_page(run_of(synthetic, tmp_path / "beside", rows))
+    assert [backend.name for backend in beside.backends] == ["gamma", "mine"]
+    assert beside.sentence.startswith("Use gamma: it works on 1") and beside.sentence.endswith(said)
+
+
+def test_a_run_of_the_control_alone_is_answered(synthetic: ModuleType, tmp_path: Path, alpha: Arm) -> None:
+    control = replace(alpha, backend="unconstrained", distribution="")
+    run = run_of(synthetic, tmp_path / "run", [(control, [FINE, LETS_THROUGH])])
+    for answer in (read_answer(run), of_page(run)):
+        assert answer.sentence.endswith(
+            "unconstrained enforced nothing: every output was accepted, invalid ones too."
+        )
+        assert answer.risks and not answer.backends[0].is_control
