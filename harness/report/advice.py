@@ -242,4 +242,4 @@ def _repro(advice: Advice, able: Sequence[BackendAnswer]) -> list[str]:
     risk = min(risks, key=lambda risk: risk.case.state.gravity)
     backend = next(backend for backend in able if backend.name == risk.backends[0])
     words = ["grammarbench", "repro", str(advice.folder), risk.case.case_id, "--backends", arm_name(backend)]
-    return ["The gravest one as a script without GrammarBench:", command([*words, "--script", "fault.py"])]
+    return ["The worst one as a script without GrammarBench:", command([*words, "--script", "fault.py"])]

@@ -211,7 +211,7 @@ def _outcomes() -> list[str]:
         *_section("Outcome of a contract check", "Of `grammarbench check`.",
                   _explained(get_args(get_type_hints(contract.CheckResult)["status"]), CONTRACT)),
         *_section("State of a case",
-        "What a case is like on one backend, the gravest first, on every surface. The first five make a case "
+        "What a case is like on one backend, the worst first, on every surface. The first five make a case "
         "`failed`, which its `outcome` says; the others are outcomes themselves.",
                   {state.value: f"{state.words.title[0].upper()}{state.words.title[1:]}: "
                    f"{state.words.meaning}." for state in CaseState}),

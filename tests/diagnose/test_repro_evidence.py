@@ -134,6 +134,10 @@ def test_a_regex_and_a_choice_are_asked_too_and_a_slow_one_is_not_cited(
     assert found is None or found.agrees
 
 
+def test_where_one_matcher_of_regexes_errs_the_other_one_is_cited() -> None:
+    assert scripted(Grammar("regex", "[^a]|[^b]"), b"a", True)[1] == ["re.fullmatch: the instance is valid"]
+
+
 def test_a_remote_reference_is_never_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     case = one({"$ref": "http://127.0.0.1:9/never"})
     text, printed = scripted(case.grammar, b"1", False)

@@ -77,10 +77,15 @@ def _questions(
         return
     match grammar.dialect:
         case "regex":
-            yield (
-                "regex.fullmatch",
-                ["import regex", "verdict = regex.fullmatch(grammar, instance.decode()) is not None"],
-            )
+            # Python's own comes second, for where the other's matcher errs: `[^a]|[^b]` on "a" in 2026.11.15.
+            for module in ("regex", "re"):
+                yield (
+                    f"{module}.fullmatch",
+                    [
+                        f"import {module}",
+                        f"verdict = {module}.fullmatch(grammar, instance.decode()) is not None",
+                    ],
+                )
         case "choice":
             yield "json.loads", ["import json", "verdict = instance.decode() in json.loads(grammar)"]
         case "json_schema":

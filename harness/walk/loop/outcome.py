@@ -24,7 +24,7 @@ STEP_COLUMNS = {
     "fed": "tokens fed in the forward pass to these rows",
     "forward_ns": "the forward pass, to its end on the device",
     "fill_ns": "all fills, summed over the threads that made them",
-    "exposed_ns": "what the fills held the loop up (see below)",
+    "exposed_ns": "what the fills held the loop up (see above)",
     "move_ns": "moving the masks to the device, where they are unpacked",
     "apply_ns": "applying the masks to the logits",
     "sample_ns": "sampling, until the token ids are on the host",
