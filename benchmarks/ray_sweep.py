@@ -106,7 +106,7 @@ class Run:
         self.used: dict[int, tuple[str, float]] = {}
         command = [sys.executable, "-m", "harness", *arguments]
         environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
             reader = threading.Thread(target=self._read, args=(process,))
             reader.start()
             while process.poll() is None:
@@ -119,8 +119,8 @@ class Run:
             sys.exit(f"the run failed with status {process.returncode}")
 
     def _read(self, process: subprocess.Popen[str]) -> None:
-        assert process.stdout is not None
-        for line in process.stdout:
+        assert process.stderr is not None
+        for line in process.stderr:
             if line.startswith("starting Ray"):
                 self.started = time.monotonic()
             elif " cases x " in line:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from refused import behind_progress
 
 from harness.cli.main import main
 from harness.errors import BAD_INPUT, OK, BadInput
@@ -163,11 +164,11 @@ def test_the_command_takes_both_options(suite: Path, capsys: pytest.CaptureFixtu
     first, second = str(suite.with_name("first")), str(suite.with_name("second"))
     assert main([*words, "--case", NAMES[0], "--out", first]) == OK
     assert main([*words, "--take-over", first, "--out", second]) == OK
-    assert "1 case taken over" in capsys.readouterr().out
+    assert "1 case taken over" in capsys.readouterr().err
     saved = suite.with_name("second") / "experiment.toml"
     assert main(["run", str(saved), "--out", str(suite.with_name("repeated"))]) == OK
     assert rows(suite.with_name("repeated")) == rows(suite.with_name("second"))
     capsys.readouterr()
     nothing = str(suite.parent / "nothing")
     assert main([*words, "--take-over", nothing, "--out", str(suite.with_name("third"))]) == BAD_INPUT
-    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert len(behind_progress(capsys.readouterr().err)) == 1
