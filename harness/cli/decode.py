@@ -195,7 +195,8 @@ def _add_compiling(compiling: Options) -> None:
 
 
 def decode(options: argparse.Namespace) -> int:
-    """Decodes, stores, and prints the figures; 3 if the record has no end. Raises BadInput."""
+    """Decodes, stores, and prints the figures; 3 if the record has no end, or nothing was measured. Raises
+    BadInput."""
     from harness.serve.decode import mechanisms, session, show
     from harness.serve.decode.record import read_decoding
     from harness.serve.requests.latency import objectives_of
@@ -234,7 +235,7 @@ def decode(options: argparse.Namespace) -> int:
         return visible(f"\n{show.decoding_text(decoding, objectives)}\n\n{end}")
 
     emit(options, lambda: show.to_json(decoding, objectives), text)
-    return OK if decoding.is_complete else INCOMPLETE
+    return OK if decoding.is_complete and decoding.batches else INCOMPLETE
 
 
 def _refuse_switched(options: argparse.Namespace) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from harness.backend.registry import make, parse_specs
 from harness.backend.vocabulary import load_vocabulary
 from harness.errors import BadInput
 from harness.serve.decode.arm import DecodeHandler
+from harness.serve.decode.model import model as model_module
 from harness.serve.decode.model.graphs import NotCaptured
 from harness.serve.decode.setting import Setting
 
@@ -121,3 +123,36 @@ def test_threads_that_a_backend_does_not_have_are_not_offered(torch_as_before: N
     asked = Setting("function_calls", **USUAL, batch_fill=True, fill_threads=3)  # type: ignore[arg-type]
     said, _ = arm({"op": "run", "role": "constrained", "setting": asked.to_json()}, b"")
     assert said == {"not_offered": "the backend has no threads of its own"}
+
+
+def test_a_cold_run_compiles_again_and_what_it_compiles_stays(torch_as_before: None) -> None:
+    arm = opened("llguidance")
+    usual = Setting("function_calls", **USUAL | {"texts": 1})  # type: ignore[arg-type]
+    other = replace(usual, compile_workers=0)
+
+    def states(setting: Setting, *, cold: bool) -> set[str]:
+        message = {"op": "run", "role": "constrained", "setting": setting.to_json(), "cold": cold}
+        said, _ = arm(message, b"")
+        return {done["compile_state"] for done in said["completed"]}
+
+    assert states(usual, cold=True) == {"miss"} and states(usual, cold=False) == {"hit"}
+    assert states(other, cold=True) == {"miss"}
+    jump = replace(usual, strategy="jump_forward")
+    assert states(jump, cold=True) == {"miss"}, "the settings before it had the same grammars"
+    assert states(usual, cold=False) == states(jump, cold=False) == {"hit"}
+    assert states(other, cold=False) == {"hit"}, "another queue is left as it is"
+    assert len(arm.queues) == 2
+
+
+def test_a_model_that_cannot_be_built_is_a_fault_of_ours(
+    torch_as_before: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise RuntimeError("all CUDA-capable devices are busy")
+
+    monkeypatch.setattr(model_module, "load_model", fails)
+    (parsed,) = parse_specs("llguidance")
+    arm = DecodeHandler(make(parsed, load_vocabulary("probe")), "tiny", "cpu", None)
+    message = {"op": "open", "rows": 1, "loads": {"function_calls": 1}, "prompt_tokens": 4, "limit": 4}
+    said, _ = arm(message | {"draft_tokens": 0}, b"")
+    assert said == {"harness_error": "RuntimeError: all CUDA-capable devices are busy"}

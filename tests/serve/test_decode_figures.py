@@ -104,7 +104,31 @@ def check_right() -> None:
     assert right.ends(requests) == {"end_of_sequence": 4, "refused": 1, "limit": 1}
     assert right.refusals(requests) == {"refused: expected a quote": 1, "timeout": 1}
     assert right.drift(requests, {"a": 2}) == pytest.approx(5 / 4 - 1)
+    short = judged(request("a", (1, 2, 3), end="limit"), "unjudged")  # a beginning says nothing of the whole
+    assert right.drift([*requests, short], {"a": 2}) == right.drift(requests, {"a": 2})
+    assert right.drift([short], {"a": 2}) is None
     assert right.drift(requests, {}) is None and right.valid([]).share is None and str(right.valid([])) == "-"
+
+
+def test_who_ran_without_a_grammar_has_no_time_of_one() -> None:
+    made = record()
+
+    def timed(batch: DecodedBatch) -> DecodedBatch:
+        own = [
+            replace(one, completed=replace(one.completed, grammar_ns=(10, 20)))
+            if one.completed.compile_state and not one.completed.fallback
+            else one
+            for one in batch.completed
+        ]
+        return replace(batch, completed=tuple(own))
+
+    decoded = Decoded(replace(made, batches=tuple(map(timed, made.batches))))
+    serial = next(cell for cell in decoded.cells if not cell.setting.overlap)
+    found = decoded.values(serial)
+    grammar, waited = found["grammar"], found["waited"]
+    assert isinstance(grammar, dict) and isinstance(waited, dict) and found["fallback"] == 0.5
+    assert (grammar["n"], grammar["p50"]) == (10, 30 / 4), "b alone, of four ids"
+    assert waited["n"] == 20, "until it was given up, the other waited too"
 
 
 CHECKS = [check_cells, check_values, check_right]

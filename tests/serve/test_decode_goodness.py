@@ -214,6 +214,20 @@ def test_the_figures_are_those_that_the_papers_define() -> None:
     assert goodness.tax_per_id([]) is None and goodness.favourite_masked([]) is None
 
 
+def test_a_text_without_a_place_has_no_tax(decoded: Decoding) -> None:
+    """Its thinking never ended, so that no mask was asked for: it is no text with a tax of 0."""
+    thought = ScoredText("b", 40, 0, np.zeros((0, len(goodness.PLACE_COLUMNS)), np.int64))
+    cell = cells_of(decoded, "jump_forward")[0]
+    for texts in ([text((0.5, 0.25, 1, 0), (0.8, 0.2, 0, 1))], []):
+        alone, beside = (
+            Decoded(decoded).values(replace(cell, goodness=Goodness("a", 0, tuple(scored), {})))
+            for scored in (texts, [*texts, thought, thought])
+        )
+        for name in ("removed", "tax", "tax_per_id", "imposed", "favourite_masked"):
+            assert beside[name] == alone[name] and (alone[name] is None) == (not texts), name
+        assert beside["canonical_ids"] == 1, "its ids are there all the same"
+
+
 SUITE = [
     {"suite": "bigram", "version": "1", "description": "one grammar, whose last token is ab"},
     {

@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 
 from harness.errors import BadInput
 from harness.serve.decode.model import attention, fused
+from harness.serve.decode.model import model as model_module
 from harness.serve.decode.model.model import Model, load_model
 from harness.serve.decode.model.shapes import SHAPES, Shape
 
@@ -182,6 +183,55 @@ def test_a_model_that_says_something_else_over_a_cache_is_refused() -> None:
     )
     with pytest.raises(BadInput, match="differ from its own"):
         Model(found, "odd", rows=ROWS, positions=POSITIONS, chunk=CHUNK, graphs=False)
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 4 bytes."), "fit"),
+        (MemoryError(), "fit"),
+        (torch.OutOfMemoryError("CUDA out of memory."), "fit"),
+        (RuntimeError("mat1 and mat2 must have the same dtype"), "cannot be driven"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["shape", "real"])
+def test_a_lack_of_memory_is_none_of_the_models_faults(
+    kind: str, fault: Exception, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(model: Model) -> float:
+        raise fault
+
+    name = "tiny"
+    if kind == "real":
+        name = str(tmp_path)
+        plain("qwen2").save_pretrained(tmp_path)
+    monkeypatch.setattr(Model, "_apart", fails)
+    with pytest.raises(BadInput, match=said):
+        load_model(name, VOCABULARY, rows=2, positions=8)
+
+
+@pytest.mark.parametrize("build", ["build_shape", "load_pretrained"])
+def test_weights_that_do_not_fit_are_said_plainly(build: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 4 bytes.")
+
+    monkeypatch.setattr(model_module, build, fails)
+    with pytest.raises(BadInput, match="with 2 rows of 8 positions does not fit into the memory of cpu"):
+        load_model("tiny" if build == "build_shape" else "x/y", 100, rows=2, positions=8)
+
+
+def test_a_real_models_weights_that_do_not_fit_are_no_broken_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from transformers import AutoModelForCausalLM
+
+    def fails(*_: object, **__: object) -> None:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 4 bytes.")
+
+    plain("qwen2").save_pretrained(tmp_path)
+    monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", fails)
+    with pytest.raises(BadInput, match="does not fit into the memory of cpu"):
+        load_model(str(tmp_path), VOCABULARY, rows=2, positions=8)
 
 
 def test_more_positions_than_the_model_has_are_refused() -> None:

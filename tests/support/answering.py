@@ -7,14 +7,18 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from harness.backend.process.child import Answer, Handler, Page
 from harness.errors import BadInput
 
 
-def open_answering(fails: str = "", page: Page | None = None) -> tuple[Handler, dict[str, Any]]:
-    """Returns the handler; or fails to load, as is asked."""
+def open_answering(
+    fails: str = "", page: Page | None = None, threads: bool = False
+) -> tuple[Handler, dict[str, Any]]:
+    """Returns the handler, which answers on a thread of its own with `threads`; or fails to load, as is
+    asked."""
     if fails == "input":
         raise BadInput("there is no such thing")
     if fails == "raises":
@@ -22,7 +26,14 @@ def open_answering(fails: str = "", page: Page | None = None) -> tuple[Handler, 
     if fails == "dies":
         os.abort()
 
+    pool = ThreadPoolExecutor(1)
+    if threads:
+        pool.submit(len, "the thread begins here").result()
+
     def answer(message: dict[str, Any], blob: bytes) -> Answer:
+        return pool.submit(answer_here, message, blob).result() if threads else answer_here(message, blob)
+
+    def answer_here(message: dict[str, Any], blob: bytes) -> Answer:
         if page is not None:
             page[0] = message.get("page", 0)
         HARM[message.get("harm", "none")]()

@@ -7,8 +7,9 @@ from pathlib import Path
 
 
 def byte_level(folder: Path) -> Path:
-    """A byte-level BPE. Among its added tokens are a special one, text beyond ASCII in angle brackets, text
-    with spaces, and the end; the model is wider than the tokenizer."""
+    """A byte-level BPE. Among its added tokens are a special one, text beyond ASCII in angle brackets, once
+    all in letters that stand for bytes, text with spaces, and the end; the model is wider than the tokenizer.
+    """
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -18,7 +19,8 @@ def byte_level(folder: Path) -> Path:
     tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_tokens([AddedToken(text, special=False) for text in ("<tool_é>", "  two", "<0x41>")])
+    added = ("<tool_é>", "<tool_日>", "  two", "<0x41>")
+    tokenizer.add_tokens([AddedToken(text, special=False) for text in added])
     tokenizer.add_special_tokens(["<|start|>", "<|endoftext|>"])
     return _saved(tokenizer, folder, end="<|endoftext|>", width=300)
 

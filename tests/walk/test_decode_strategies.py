@@ -38,7 +38,7 @@ from harness.backend.vocabulary import Vocabulary
 from harness.walk.loop import strategies as package
 from harness.walk.loop.active import ActiveRequest
 from harness.walk.loop.outcome import Account
-from harness.walk.loop.respelling import differing, follows_in, is_canonical, realigned, respell
+from harness.walk.loop.respelling import book, differing, follows_in, is_canonical, realigned, respell
 from harness.walk.loop.strategies import make_strategy, strategies
 from harness.walk.loop.strategies.base import Move, Strategy
 from harness.walk.loop.strategies.jump_forward import JumpForward
@@ -102,6 +102,27 @@ def test_another_spelling_takes_the_place_of_what_was_said() -> None:
 
 def test_tokens_in_the_place_of_others_are_counted_apart() -> None:
     tokens_in_the_place_of_others_are_counted_apart()
+
+
+@pytest.mark.parametrize(
+    ("taken_back", "written", "retokenized"),
+    [
+        ([b"re"], [b"red"], 0),  # the token ends behind that text
+        ([b"a", b"b"], [b"ab", b"cd"], 1),
+        ([b"a", b"b"], [b"cd", b"ab"], 0),  # it overrules what the model said
+        ([b"a", b"b"], [b"a", b"cd"], 1),
+        ([b"name"], [b"a", b"b"], 0),
+        ([], [b"ab"], 0),
+    ],
+)
+def test_only_what_spells_the_same_text_is_retokenized(
+    taken_back: list[bytes], written: list[bytes], retokenized: int
+) -> None:
+    account = Account()
+    before, after = ([WORDS.tokens.index(text) for text in texts] for texts in (taken_back, written))
+    book(account, WORDS, before, after)
+    new = len(written) - retokenized
+    assert account == Account(forced=new, retokenized=retokenized, rolled_back=len(taken_back))
 
 
 def test_the_cache_is_that_of_the_output() -> None:

@@ -26,7 +26,7 @@ def of_decoding(decoding: Decoding, run: str) -> Iterator[Line]:
     arms = {arm.name: arm for arm in decoding.setup.arms}
     for cell in Decoded(decoding).cells:
         for text in cell.goodness.texts if cell.goodness is not None else ():
-            removed = goodness.removed([text])
+            removed, scored = goodness.removed([text]), goodness.with_places([text])
             yield {
                 **whose(run, arms[cell.arm], decoding.setup.vocabulary),
                 "workload": cell.setting.workload,
@@ -37,8 +37,8 @@ def of_decoding(decoding: Decoding, run: str) -> Iterator[Line]:
                 "places": len(text.places),
                 "removed": float(np.mean(removed)) if removed else None,
                 "top_id_masked": int(text.column("favourite_masked").sum()),
-                "tax_nats": goodness.taxes([text])[0],
-                "imposed_nats": goodness.imposed([text])[0],
+                "tax_nats": next(iter(goodness.taxes(scored)), None),
+                "imposed_nats": next(iter(goodness.imposed(scored)), None),
                 "ids": text.ids,
                 "own_ids": None if text.other is None else text.ids - text.other,
             }

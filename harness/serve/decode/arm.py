@@ -200,14 +200,14 @@ class DecodeHandler:
             "grammar_bytes": len(text.grammar.text.encode("utf-8", "surrogatepass")),
         }
 
-    def run(self, role: str, setting: dict[str, Any]) -> Answer:
-        """Serve the setting's requests once. The answer's bytes are the steps, as int64 `[passes,
-        len(STEP)]`."""
+    def run(self, role: str, setting: dict[str, Any], cold: bool = False) -> Answer:
+        """Serve the setting's requests once, if `cold` with an empty compile cache. The answer's bytes are
+        the steps, as int64 `[passes, len(STEP)]`."""
         asked = Setting.from_json(setting)
         made = self._requests(asked, plain=role == "none")
         assert self.model is not None
         strategy = make_strategy(asked.strategy, self.vocabulary, asked.draft_tokens)
-        queue = self._queue(asked) if role == "constrained" else None
+        queue = self._queue(asked, cold=cold) if role == "constrained" else None
         options = self._options(asked, constrained=role == "constrained")
         before = self.adapter.threads
         try:
@@ -288,9 +288,12 @@ class DecodeHandler:
             for request in free
         ]
 
-    def _queue(self, asked: Setting) -> CompileQueue:
-        """Returns the compile queue of these compile options. It lives as long as the process, so that its
-        cache is what a server's would be."""
+    def _queue(self, asked: Setting, *, cold: bool) -> CompileQueue:
+        """Returns the compile queue of these compile options; if `cold` a new one.
+
+        Otherwise it lives on, so that its cache is what a server's would be. The settings of a load share
+        their grammars, so that what the cold run of one compiles is there for the warm runs of the others.
+        """
         key = (
             asked.cache,
             asked.compile_workers,
@@ -298,6 +301,8 @@ class DecodeHandler:
             asked.poll_interval_s,
             asked.most_polls,
         )
+        if cold and key in self.queues:
+            self.queues.pop(key).close()
         if key not in self.queues:
             self.queues[key] = CompileQueue(
                 self.adapter,

@@ -2,9 +2,10 @@
 the default on this machine.
 
 The request's time from arrival to its end (E2E) decides, paired between the two sides of the switch as in
-`harness.serve.decode.overhead`. To win or to lose, the whole interval must lie more than MARGIN from 1. Two
-things overrule the interval: a strategy that saved no pass has not won, and a mechanism under which fewer
-requests come out right has lost.
+`harness.serve.decode.overhead`. To win or to lose, the whole interval must lie more than MARGIN from 1. Three
+things overrule the interval: a strategy that saved no pass has not won; a mechanism under which fewer
+requests come out right, or under which alone the backend's process is lost, has lost; and where a side was
+lost otherwise, nothing is decided.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from harness.measure.statistics import judge
 from harness.serve.decode import right
 from harness.serve.decode.figures import Decoded, Key
 from harness.serve.decode.overhead import Paired, of_equal_text, paired, speed_up
-from harness.serve.decode.record import DecodedBatch
+from harness.serve.decode.record import DecodedBatch, Loss
 from harness.serve.decode.setting import Setting
 from harness.serve.requests import latency
 
@@ -81,7 +82,7 @@ class DefaultAdvice:
 def switched(decoded: Decoded) -> list[Switched]:
     """Returns every mechanism of the record, on every arm, under every load under which it was tried."""
     setup = decoded.decoding.setup
-    losses = {(loss.arm, loss.setting): loss.why for loss in decoded.decoding.losses}
+    losses = {(loss.arm, loss.setting): loss for loss in decoded.decoding.losses}
     switches = []
     for mechanism in setup.mechanisms:
         for arm in setup.arms:
@@ -92,7 +93,7 @@ def switched(decoded: Decoded) -> list[Switched]:
                 (arm.name, "constrained", mechanism["off"]),
             )
             off, on = setup.settings[mechanism["off"]], setup.settings[mechanism["on"]]
-            lost = losses.get((arm.name, mechanism["on"])) or losses.get((arm.name, mechanism["off"])) or ""
+            lost = losses.get((arm.name, mechanism["on"])), losses.get((arm.name, mechanism["off"]))
             switches.append(_switched(mechanism["name"], arm.name, off, on, decoded.runs(*sides), lost))
     return switches
 
@@ -103,7 +104,7 @@ def _switched(
     off: Setting,
     on: Setting,
     runs: Sequence[tuple[DecodedBatch, DecodedBatch]],
-    lost: str,
+    lost: tuple[Loss | None, Loss | None],
 ) -> Switched:
     e2e = paired(runs, latency.e2e, of_equal_text)
     gain = speed_up(runs)
@@ -113,16 +114,28 @@ def _switched(
 
 
 def _effect(
-    e2e: Paired, runs: Sequence[tuple[DecodedBatch, DecodedBatch]], saved: int, is_strategy: bool, lost: str
+    e2e: Paired,
+    runs: Sequence[tuple[DecodedBatch, DecodedBatch]],
+    saved: int,
+    is_strategy: bool,
+    lost: tuple[Loss | None, Loss | None],
 ) -> tuple[Effect, str]:
+    """Returns the effect, and what overrules the interval. `lost` has the losses of `on` and of `off`."""
+    on_lost, off_lost = lost
+    if on_lost is not None and on_lost.whose == "backend" and off_lost is None:
+        return "loses", f"lost in fork {on_lost.fork + 1}: {on_lost.why}"
+    either = on_lost or off_lost
     if not runs:
-        return "undecided", lost or "not measured"
+        return "undecided", either.why if either is not None else "not measured"
     ours = [right.solved(on.completed).part for on, _ in runs]
     theirs = [right.solved(off.completed).part for _, off in runs]
     if sum(ours) < sum(theirs):
         return "loses", f"{sum(ours)} requests came out right instead of {sum(theirs)}"
+    if either is not None:  # the forks that are left may be those in which it went well
+        side = "on" if either is on_lost else "off"
+        return "undecided", f"{side} was lost in fork {either.fork + 1}: {either.why}"
     if e2e.interval is None:
-        return "undecided", lost or "no request gave the same text on both sides"
+        return "undecided", "no request gave the same text on both sides"
     effect = EFFECTS[judge(e2e.interval, MARGIN)]
     if is_strategy and effect == "wins" and saved <= 0:
         return "undecided", "it saved no pass, so what was quicker is not the strategy"

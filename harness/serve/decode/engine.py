@@ -4,7 +4,7 @@ answer is written down at once."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,14 @@ class DecodingArm:
     loaded: bool = False
     kind: str = ""
     """What kind of model the child has: `shape` or `real`."""
+    warm: set[int] = field(default_factory=set)
+    """The settings that the child has served under their grammars, by their places."""
+
+    def renew(self) -> None:
+        """Drop the child; the next request goes to a fresh one, which has no model yet."""
+        self.is_open = False
+        self.warm.clear()
+        self.service.renew()
 
 
 @dataclass(frozen=True)
@@ -117,19 +125,33 @@ class DecodeEngine:
 
     def _arm(self, fork: int, place: int, running_arm: DecodingArm) -> None:
         """Run one arm's part of a fork."""
-        running_arm.is_open = False
         self.outputs = {}
         for plain in self.plain_first:
             mine = [number for number, setting in enumerate(self.setup.settings) if setting.plain == plain]
             for round_number in range(self.setup.rounds + 1):
                 for number, (role, setting) in enumerate(self._turns(plain, mine, fork, round_number)):
                     served = [setting] if role == "constrained" else mine
+                    turn = Turn(fork, place, round_number, number, role, setting)
+                    if round_number:
+                        self._warm_up(running_arm, turn, mine)
                     if any((running_arm.arm.name, one) not in self.dead for one in served):
-                        self._run(running_arm, Turn(fork, place, round_number, number, role, setting))
+                        self._run(running_arm, turn)
         if fork == 0:  # the other forks write the same texts
             self._score(fork, place, running_arm)
         # The next fork's child is fresh, and the device's memory is the next arm's.
-        running_arm.service.renew()
+        running_arm.renew()
+
+    def _warm_up(self, running_arm: DecodingArm, turn: Turn, mine: Sequence[int]) -> None:
+        """Make the cold runs of the load's settings again that the child has not made, because it took the
+        place of a lost one. Otherwise runs would count as warm in which grammars are compiled, and without
+        replay an unconstrained run would not know what to repeat."""
+        while cold := [
+            setting
+            for setting in mine
+            if setting not in running_arm.warm and (running_arm.arm.name, setting) not in self.dead
+        ]:
+            number = mine.index(cold[0])
+            self._run(running_arm, replace(turn, round=0, number=number, role="constrained", setting=cold[0]))
 
     def _turns(self, plain: Setting, mine: Sequence[int], fork: int, number: int) -> list[tuple[Role, int]]:
         """Returns the runs of a round, as pairs of role and setting.
@@ -144,8 +166,8 @@ class DecodeEngine:
         return order([none, *constrained], fork * self.setup.rounds + number - 1)
 
     def _open(self, fork: int, place: int, running_arm: DecodingArm) -> bool:
-        """See to it that the arm has a child with a model; returns whether it has. A child that is lost here
-        is lost for every setting."""
+        """See to it that the arm has a child with a model; returns whether it has. A child that is lost here,
+        or has no model, is lost for every setting."""
         if running_arm.is_open:
             return True
         whose: Whose = "backend"
@@ -156,8 +178,12 @@ class DecodeEngine:
             answer, _ = running_arm.service.ask(
                 {"op": "open", **_needs(self.setup.settings)}, seconds=BUILD_SECONDS
             )
-        except Lost as why:
-            self._lose(fork, running_arm, range(len(self.setup.settings)), whose, str(why))
+            why = answer.get("harness_error")
+        except Lost as lost:
+            why = str(lost)
+        if why is not None:
+            running_arm.renew()
+            self._lose(fork, running_arm, range(len(self.setup.settings)), whose, why)
             return False
         if self.accepts is not None:
             self.accepts(answer["model"])
@@ -176,11 +202,11 @@ class DecodeEngine:
         lost = [turn.setting] if turn.role == "constrained" else self._with_load(asked)
         try:
             answer, blob = running_arm.service.ask(
-                {"op": "run", "role": turn.role, "setting": asked.to_json()}, seconds=self.timeout_s
+                {"op": "run", "role": turn.role, "setting": asked.to_json(), "cold": turn.round == 0},
+                seconds=self.timeout_s,
             )
         except Lost as why:
-            running_arm.is_open = False
-            running_arm.service.renew()
+            running_arm.renew()
             ours = turn.role == "none" or why.whose == "harness"
             self._lose(turn.fork, running_arm, lost, "harness_error" if ours else "backend", str(why))
             return
@@ -190,6 +216,7 @@ class DecodeEngine:
                 return
         self.recorder.batch(self._batch(answer, blob, running_arm.arm.name, turn))
         if turn.role == "constrained":
+            running_arm.warm.add(turn.setting)
             self.outputs[turn.setting] = [
                 {"number": number, "ids": done["ids"], "moves": done["moves"]}
                 for done, number in zip(answer["completed"], answer["numbers"], strict=True)
@@ -210,8 +237,7 @@ class DecodeEngine:
                     {"op": "score", "setting": setting.to_json(), "outputs": outputs}, seconds=self.timeout_s
                 )
             except Lost as why:
-                running_arm.is_open = False
-                running_arm.service.renew()
+                running_arm.renew()
                 answer, blob = {"harness_error": str(why)}, b""
             why_not = one_line(str(answer.get("harness_error", "")))[:500]
             if why_not:

@@ -187,7 +187,7 @@ class Decoded:
                 lambda request: float(request.waited_ns),
             ),
             "grammar": _levels(
-                [request for request in done if request.compile_state],
+                [request for request in done if request.compile_state and not request.fallback],
                 lambda request: sum(request.grammar_ns) / len(request.ids),
             ),
             "peak": float(max((batch.peak_bytes for batch in (*cell.cold, *cell.warm)), default=0)) or None,
@@ -259,10 +259,11 @@ def _compile(request: Completed) -> float | None:
 def _of_scores(scores: Goodness | None) -> Values:
     """Figures of texts that were fed to the model again; None where there is none."""
     texts = scores.texts if scores is not None else ()
+    constrained = goodness.with_places(texts)
     levels = {
         "removed": goodness.removed(texts),
-        "tax": goodness.taxes(texts),
-        "imposed": goodness.imposed(texts),
+        "tax": goodness.taxes(constrained),
+        "imposed": goodness.imposed(constrained),
     }
     return {
         **{name: latency.percentiles(values) if values else None for name, values in levels.items()},

@@ -62,6 +62,12 @@ class Goodness:
     """Why nothing was scored; empty if something was."""
 
 
+def with_places(texts: Sequence[ScoredText]) -> list[ScoredText]:
+    """Returns the texts that have a place. One whose thinking never ended has none: no mask was asked for, so
+    that its tax is unknown and not 0."""
+    return [text for text in texts if len(text.places)]
+
+
 def removed(texts: Sequence[ScoredText]) -> list[float]:
     """Returns the share of the model's probability that the mask removes, 1 - Z, at each place of all
     texts."""

@@ -104,8 +104,8 @@ class DecodedBatch:
 
     fork: int
     round: int
-    """The round, from 0. Round 0 is the cold run, before which the grammars of the setting's load were not
-    compiled in this process."""
+    """The round, from 0. Round 0 is the cold run, before which the compile cache is emptied. After a loss it
+    is made again in the fresh process, and the last one counts."""
     place: int
     """The run's place in the round's order."""
     arm: str

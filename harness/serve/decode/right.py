@@ -86,15 +86,15 @@ def refusals(requests: Sequence[Judged]) -> dict[str, int]:
 
 def drift(requests: Sequence[Judged], own_spelling: Mapping[str, int]) -> float | None:
     """Retokenization drift: ids emitted over the ids of the tokenizer's own spelling, less one, over the
-    texts that came out as replayed; 0.01 means one percent more tokens than needed. None if no such text is
-    known.
+    texts that came out as replayed and whole; 0.01 means one percent more tokens than needed. None if no such
+    text is known.
 
     `own_spelling` has the number of ids of each text's own spelling, by the text's name.
     """
     known = [
         (request.completed, own_spelling.get(text_of(request.completed.name, own_spelling)))
         for request in requests
-        if request.as_replayed
+        if request.as_replayed and request.completed.end == "end_of_sequence"
     ]
     pairs = [(len(completed.ids), needed) for completed, needed in known if needed is not None]
     return sum(ids for ids, _ in pairs) / sum(needed for _, needed in pairs) - 1 if pairs else None

@@ -4,6 +4,7 @@ in forks, and texts judged."""
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -125,6 +126,8 @@ def _plan(request: DecodeRequest) -> tuple[tuple[Setting, ...], tuple[dict[str, 
     for name in request.strategies or ():
         if name not in strategies():
             raise BadInput(f'unknown strategy "{name}"{did_you_mean(name, list(strategies()))}')
+    if twice := [name for name, count in Counter(request.strategies or ()).items() if count > 1]:
+        raise BadInput(f'the strategy "{twice[0]}" is named twice; name each once')
     profile = PROFILES["quick" if request.profile == EXPERIMENT else request.profile]
     profile = replace(
         profile,

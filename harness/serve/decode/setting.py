@@ -44,7 +44,7 @@ class Setting:
     """What applies the masks: a kernel of the backend by name, OWN for its first one, or empty for torch's
     operations."""
     cache: bool = True
-    """Whether compiled grammars are cached, for as long as the process lives."""
+    """Whether compiled grammars are cached, from a cold run on for as long as the process lives."""
     compile_workers: int = 1
     """Threads that compile beside the loop; with 0 the loop compiles itself and waits."""
     compile_timeout_s: float = 60.0

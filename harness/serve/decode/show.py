@@ -272,7 +272,8 @@ def _losses(decoding: Decoding) -> str:
 
 
 def _findings(decoded: Decoded) -> str:
-    findings, count = decoded.findings(), sum(len(batch.completed) for batch in decoded.decoding.batches)
+    runs = [run for of_setting in decoded.batches.values() for run in of_setting.values()]
+    findings, count = decoded.findings(), sum(len(run.completed) for run in runs)
     if not findings:
         return f"accounting: {count} requests add up to the token"
     lines = [f"ACCOUNTING: {len(findings)} things do not add up, the first of them:"]

@@ -3,7 +3,8 @@ equivalent, inconclusive or unproven.
 
 Times are compared only within a record, where the arms ran in the same rounds. Between records the machine
 drifts, so there the ratios to what ran beside it (overhead over the unconstrained run, strategy over
-stepwise) are told, and gate nothing. Exact counts gate anywhere.
+stepwise) are told, and gate nothing. Exact counts gate anywhere, and so does a setting that one side measured
+and the other lost.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from harness.measure.estimate import SMALLEST_MARGIN, Verdict
 from harness.measure.statistics import Interval, chance, false_discovery, interval, judge
 from harness.serve.decode import overhead, right
 from harness.serve.decode.figures import DecodeCell, Decoded
-from harness.serve.decode.record import DecodeSetup, read_decoding
+from harness.serve.decode.record import DecodeSetup, Loss, read_decoding
 from harness.serve.decode.setting import Setting
 from harness.serve.requests import latency
 
@@ -39,6 +40,9 @@ COUNTS: dict[str, Callable[[DecodeCell], float | None]] = {
     "tokens_per_pass": lambda cell: latency.tokens_per_pass(cell.completed),
 }
 """Exact counts; higher is better. They have no interval, because the same run again gives the same."""
+
+MEASURED = "measured"
+"""The name of the change that tells whether a setting was measured at all."""
 
 
 @dataclass(frozen=True)
@@ -169,12 +173,13 @@ def compare_arms(decoded: Decoded, base: str, head: str) -> list[DecodeChange]:
             else replace(change, verdict="unproven", why=reason)
             for change in judged
         ]
-    return [*judged, *_counts(_constrained(decoded, base), _constrained(decoded, head), base, head)]
+    counts = _counts(_constrained(decoded, base), _constrained(decoded, head), base, head)
+    return [*judged, *counts, *_lost(decoded, decoded, base, head)]
 
 
 def compare_records(base: Decoded, head: Decoded) -> list[DecodeChange]:
-    """Returns the changes between arms of the same name, in settings that both records have: counts and,
-    where the records are of one machine and model, ratios to what ran beside them."""
+    """Returns the changes between arms of the same name, in settings that both records have: counts, what
+    one of them lost and, where the records are of one machine and model, ratios to what ran beside them."""
     why = why_no_baseline(base.decoding.setup, head.decoding.setup)
     changes: list[tuple[DecodeChange, Sequence[float]]] = []
     counts: list[DecodeChange] = []
@@ -193,7 +198,7 @@ def compare_records(base: Decoded, head: Decoded) -> list[DecodeChange]:
                 ]
                 if x:
                     changes.append((_change(arm, arm, setting.name, figure, x), x))
-        counts += _counts(before, after, arm, arm)
+        counts += [*_counts(before, after, arm, arm), *_lost(base, head, arm, arm)]
     return [
         replace(change, is_between_records=True, no_baseline=why)
         for change in (*_after_discovery(changes), *counts)
@@ -278,3 +283,29 @@ def _counts(
             if was is not None and now is not None:
                 verdict: Verdict = "equivalent" if now == was else "improved" if now > was else "regressed"
                 yield DecodeChange(base, head, setting.name, figure, None, 0.0, verdict, "", was, now)
+
+
+def _lost(before: Decoded, after: Decoded, base: str, head: str) -> Iterator[DecodeChange]:
+    """Yields the settings that one side measured to the end and the other lost: 1 stands for measured and 0
+    for lost. What the head was not asked for, it has not lost."""
+    ours, theirs = _losses(after, head), _losses(before, base)
+    asked = set(after.decoding.setup.settings)
+    for setting in dict.fromkeys(before.decoding.setup.settings):
+        was, now = theirs.get(setting), ours.get(setting)
+        if setting not in asked or (was is None) == (now is None):
+            continue
+        if now is not None:
+            verdict: Verdict = "unproven" if now.whose == "harness_error" else "regressed"
+            yield DecodeChange(base, head, setting.name, MEASURED, None, 0.0, verdict, _said(now), 1.0, 0.0)
+        elif was is not None and was.whose != "harness_error":  # a fault of ours that is gone is no gain
+            why = f"before: {_said(was)}"
+            yield DecodeChange(base, head, setting.name, MEASURED, None, 0.0, "improved", why, 0.0, 1.0)
+
+
+def _losses(decoded: Decoded, arm: str) -> dict[Setting, Loss]:
+    settings = decoded.decoding.setup.settings
+    return {settings[loss.setting]: loss for loss in decoded.decoding.losses if loss.arm == arm}
+
+
+def _said(loss: Loss) -> str:
+    return f"{loss.whose.replace('_', ' ')}: {loss.why}"

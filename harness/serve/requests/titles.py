@@ -35,7 +35,7 @@ FIGURES: dict[str, Title] = {
         "TTFT cold",
         "ns",
         "lower",
-        "The same in a process's first run, which compiles each grammar.",
+        "The same in a setting's cold run, which compiles each grammar.",
         "vLLM ttft",
     ),
     "tpot": Title(

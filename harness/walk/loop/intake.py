@@ -71,18 +71,22 @@ class Intake:
 
     def advance(self, now_ns: int, wait_s: float = 0.0) -> None:
         """Takes in the requests that are due, drops those whose clients have left, and asks for the grammars.
-        While some grammars are pending, it waits for them at most `wait_s` seconds."""
+        While some grammars are pending, it waits for them at most `wait_s` seconds.
+
+        A compile that blocks also holds up the requests behind it, so the time in the queue is added to the
+        clock as it passes.
+        """
+        began_ns = now_ns - self.queue_ns
         while self._ahead and self._ahead[0].request.arrival_ns <= now_ns:
-            self._arrive(self._ahead.popleft(), now_ns)
+            self._arrive(self._ahead.popleft(), began_ns + self.queue_ns)
         if self._leaving:
-            self._let_go(now_ns)
+            self._let_go(began_ns + self.queue_ns)
         if self._pending:
             assert self._queue is not None
             before = perf_counter_ns()
             self._queue.poll(wait_s)
-            spent = perf_counter_ns() - before
-            self.queue_ns += spent
-            self._settle(now_ns + spent)
+            self.queue_ns += perf_counter_ns() - before
+            self._settle(began_ns + self.queue_ns)
 
     def next_ready(self) -> Waiting | None:
         """Returns the request that gets the next free row; None if none is ready."""

@@ -4,6 +4,7 @@ another spelling."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 
 from harness.backend.vocabulary import Vocabulary
 from harness.oracle.forced_text.retokenize import Follows, retokenize, settled_bytes
@@ -70,9 +71,12 @@ def is_whole(text: bytes) -> bool:
 
 
 def book(account: Account, vocabulary: Vocabulary, taken_back: Sequence[int], written: Sequence[int]) -> None:
-    """Counts tokens written without logits: those that took the place of `taken_back`, and new ones."""
+    """Counts tokens written without logits: those that spell text of `taken_back` again, and new ones. Text
+    that overrules what was taken back is new from where it differs."""
     account.rolled_back += len(taken_back)
-    there, length, again = len(vocabulary.decode(taken_back)), 0, 0
+    before, after = (vocabulary.decode(ids) if taken_back else b"" for ids in (taken_back, written))
+    there = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
+    length = again = 0
     for token in written if taken_back else ():
         length += len(vocabulary.tokens[token])
         if length > there:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,6 +27,23 @@ MUTANTS: dict[type[Adapter], frozenset[str]] = {}
 
 
 object_breaks, breaks = registering(MUTANTS)
+
+
+# What it says of itself
+
+
+@breaks("distribution_and_dialects_are_declared")
+class SaysNoDistribution(Reference):
+    distribution: ClassVar[Any] = None
+
+
+@breaks(
+    "distribution_and_dialects_are_declared",
+    "a_malformed_grammar_is_declined",
+    "a_malformed_grammar_harms_nothing",
+)
+class HasAnUnknownDialect(Reference):
+    dialects: ClassVar[Any] = Reference.dialects | {"peg"}
 
 
 # Accepting and ending

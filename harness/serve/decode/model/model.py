@@ -14,6 +14,7 @@ from harness.serve.decode.model import attention
 from harness.serve.decode.model.cache import CachePlace, memory_bytes, row_cache
 from harness.serve.decode.model.fused import limit_positions, see_alone, working_kernels
 from harness.serve.decode.model.graphs import Direct, Size, Static
+from harness.serve.decode.model.memory import is_out_of_memory
 from harness.serve.decode.model.pretrained import load_pretrained
 from harness.serve.decode.model.shapes import SHAPES, build_shape
 from harness.text import one_line
@@ -66,7 +67,9 @@ def load_model(
     try:
         network = build(name, vocabulary_size, where, kind, attention.GROUPED)
         model = Model(network, name, rows=rows, positions=positions, chunk=chunk, graphs=graphs)
-    except torch.OutOfMemoryError as error:
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
         raise BadInput(
             f'"{name}" with {rows} rows of {positions} positions does not fit into the memory of {device}; '
             "ask for less"
@@ -322,9 +325,7 @@ class Model:
                 why = one_line(str(error))
                 continue
             except (RuntimeError, TypeError, AttributeError, IndexError, AssertionError) as error:
-                import torch
-
-                if isinstance(error, torch.OutOfMemoryError):
+                if is_out_of_memory(error):
                     raise
                 why = one_line(str(error))
                 continue

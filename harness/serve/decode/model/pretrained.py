@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import BadInput, did_you_mean
+from harness.serve.decode.model.memory import is_out_of_memory
 from harness.serve.decode.model.shapes import SHAPES
 from harness.text import one_line
 
@@ -50,9 +51,9 @@ def load_pretrained(
                 use_safetensors=True,
                 trust_remote_code=False,
             )
-    except torch.OutOfMemoryError:
-        raise
     except Exception as error:
+        if is_out_of_memory(error):
+            raise
         raise _absent(name, folder, error) from error
 
 
