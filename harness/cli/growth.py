@@ -67,7 +67,8 @@ def add(verbs: Verbs) -> None:
     parser.add_argument(
         "--resume",
         action="store_true",
-        help="measure what is missing in --out; axes, vocabularies and forks may be added",
+        help="measure what is missing in --out, or failed in our own code; axes, vocabularies and forks may "
+        "be added",
     )
     add_number(parser, "--most", positive, "the largest size (default: each axis's own, 1024 to 16384)")
     add_number(parser, "--schemas", positive, "different schemas of the axis schemas", default=SCHEMAS)

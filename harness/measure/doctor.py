@@ -48,7 +48,7 @@ class Diagnosis:
     """The comparisons of the A/A arm with the reference."""
     proven: bool
     stolen: float
-    """The share of the measured time that the hypervisor took."""
+    """The share of the measured time that the hypervisor took from the arms' processor."""
     remade: int
     slots: int
 
@@ -156,8 +156,8 @@ def diagnosis_text(diagnosis: Diagnosis) -> str:
             if diagnosis.proven
             else f"not equivalent in {apart}: there, times would be called unproven"
         ),
-        f"the hypervisor took {diagnosis.stolen:.1%} of the time; {diagnosis.remade} of {diagnosis.slots} "
-        "slots were made again",
+        f"the hypervisor took {diagnosis.stolen:.1%} of the measured processor's time; {diagnosis.remade} of "
+        f"{diagnosis.slots} slots were made again",
         "",
         f"{'metric':12} {'noise floor':>12} {'margin':>8} {'smallest change that would be seen':>36}",
     ]

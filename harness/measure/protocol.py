@@ -112,6 +112,6 @@ MOST_STOLEN = 0.02
 
 def is_disturbed(wall_ns: int, switches: int, stolen: float) -> bool:
     """Returns whether one slot (one arm, one case, one round) was disturbed. `stolen` is in seconds that the
-    hypervisor took from all processors."""
+    hypervisor took from the processor on which the arm ran."""
     seconds = wall_ns / 1e9
     return switches > 2 + MOST_SWITCHES_PER_SECOND * seconds or stolen > 0.01 + MOST_STOLEN * seconds

@@ -39,8 +39,8 @@ class Trace:
     case: str
     instance: int
     solved_by: tuple[str, ...]
-    """The arms that judged every instance of the case rightly when it was scouted; it is measured on these
-    only."""
+    """The arms that judged every judged instance of the case rightly when it was scouted; it is measured on
+    these only."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,8 @@ class Slot:
     switches: int
     """Involuntary context switches of the arm's process."""
     stolen_s: float
-    """Seconds that the hypervisor took from all processors meanwhile."""
+    """Seconds that the hypervisor took meanwhile from the processor that the arms are bound to; in older
+    records, and where they are bound to none, from all processors."""
     load: float
     figures: tuple[int, int]
 
@@ -189,6 +190,7 @@ class _Counts(TypedDict):
     arm: str
     case_id: str
     masks_sha256: str
+    allowed: int
     forced_bytes: int | None
     serialized_bytes: int | None
     compile_peak_bytes: NotRequired[int | None]

@@ -13,7 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.backend.arm import Arm, arm, arm_names
-from harness.cases.suite import MEASURED, walked_by_default
+from harness.backend.describe import Description, describe
+from harness.backend.environments.build import resolve
+from harness.backend.registry import parse_specs
+from harness.backend.vocabulary import prepare_vocabulary
+from harness.backend.vocabulary.fetched import with_all
+from harness.cases.suite import MEASURED, find_suite, walked_by_default
 from harness.errors import BadInput
 from harness.measure.engine import MeasureEngine
 from harness.measure.estimate import Comparison, compare, confirmation, flagged, undecided
@@ -22,10 +27,11 @@ from harness.measure.protocol import PROFILES, PROTOCOL, MeasuredArm, MeasurePro
 from harness.measure.record import Measurement, MeasureRecorder, Trace, has_measurement, read_measurement
 from harness.rows.folder import locked, now
 from harness.rows.machine import hardware, hardware_key
+from harness.rows.reading import reading_lines
 from harness.rows.row import Row, RunInfo, verdict
-from harness.rows.store import read_cases, read_info, read_rows
+from harness.rows.store import has_begun, read_cases, read_info, read_rows
 from harness.running.session import Request as RunRequest
-from harness.running.session import run
+from harness.running.session import check_distinct, run
 
 SUITES = {
     "quick": (MEASURED,),
@@ -62,9 +68,29 @@ def measure(request: MeasureRequest, say: Callable[[str], None]) -> tuple[Path, 
         profile = replace(profile, timeout_s=request.timeout_s)
     if request.out is not None and has_measurement(request.out):
         raise BadInput(f"{request.out} holds a measurement already; give another --out")
-    folder = run(_scouting(request, profile), say, lambda _: None).folder
+    if request.out is not None and has_begun(request.out):
+        raise BadInput(f"{request.out} holds a run already; give another --out")
+    scouting = _scouting(request, profile)
+    described = None if request.reference is None else _with_reference(scouting, request.reference, say)
+    folder = run(scouting, say, lambda _: None, described).folder
     with locked(folder):
         return folder, _measure_in(folder, request, profile, say)
+
+
+def _with_reference(scouting: RunRequest, reference: str, say: Callable[[str], None]) -> Description:
+    """Returns what the run's arms are, one of which is the reference. Raises BadInput if none is, before
+    minutes were spent on scouting: which arms a text means is known once their versions are."""
+    for name in scouting.suites:
+        find_suite(name)
+    vocabularies = tuple(map(prepare_vocabulary, with_all(scouting.vocabularies or ())))
+    say("looking at the backends and their versions ...")
+    specs, pythons = zip(*resolve(parse_specs(scouting.backends), say), strict=True)
+    described = describe([str(spec) for spec in specs], vocabularies, pythons, reads=True)
+    check_distinct(described)
+    measured_arms(described.arms, reference)
+    for line in reading_lines(described.readings):
+        say(line)
+    return described
 
 
 def _scouting(request: MeasureRequest, profile: MeasureProfile) -> RunRequest:
@@ -202,27 +228,35 @@ def measured_arms(arms: Iterable[Arm], reference: str | None) -> list[MeasuredAr
         )
     chosen = measured[0]
     if reference is not None:
-        named = [
-            candidate
-            for candidate in measured
-            if reference in (candidate.name, f"{candidate.backend}=={candidate.version}", candidate.backend)
-        ]
-        if not named:
-            raise BadInput(
-                f'the reference "{reference}" is none of the arms '
-                f"({', '.join(candidate.name for candidate in measured)})"
-            )
-        chosen = named[0]
+        chosen = _named(measured, reference)
     return with_again(measured, chosen)
+
+
+def _named(arms: Sequence[MeasuredArm], text: str) -> MeasuredArm:
+    """Returns the arm that the text means: the one of this name, else the only one of this backend and
+    version, or of this backend. Raises BadInput if there is none, or if there are several."""
+    for names in (
+        [one.name for one in arms],
+        [f"{one.backend}=={one.version}" for one in arms],
+        [one.backend for one in arms],
+    ):
+        meant = [one for one, name in zip(arms, names, strict=True) if name == text]
+        if len(meant) == 1:
+            return meant[0]
+        if meant:
+            fits = ", ".join(one.name for one in meant)
+            raise BadInput(f'--base "{text}" fits several arms ({fits}); name one of them')
+    raise BadInput(f'--base "{text}" is none of the arms ({", ".join(one.name for one in arms)})')
 
 
 def plan_traces(
     folder: Path, info: RunInfo, rows: Sequence[Row], arms: Sequence[MeasuredArm]
 ) -> tuple[list[Trace], dict[str, dict[str, str]]]:
     """Returns the longest instance of every case with a valid one, with the arms that solved the case; and
-    why the others did not, by arm and case. An arm solves a case if it judges every instance rightly.
+    why the others did not, by arm and case.
 
-    An arm solves a case if it judges every instance rightly.
+    An arm solves a case if it compiles it and judges every judged instance rightly: one of which nobody knows
+    whether it is valid, because it is contested or nothing is said of it, is held against no arm.
     """
     names = {(arm.backend, arm.version, arm.options): arm.name for arm in arms if arm.role != "a/a"}
     again = [arm.name for arm in arms if arm.role == "a/a"]
@@ -234,7 +268,8 @@ def plan_traces(
         if row.instance is not None and row.valid and row.tokens:
             tokens[row.suite, row.case_id, row.instance] = row.tokens
         judged = verdict(row.status, row.valid, row.accepted)
-        if judged != "pass":
+        is_walked_unjudged = row.status == "ok" and row.valid is None
+        if judged != "pass" and not is_walked_unjudged:
             why: str = row.status if row.status != "ok" else judged
             problems.setdefault((row.suite, row.case_id), {}).setdefault(arm, why)
     dialects: dict[str, set[str]] = {}

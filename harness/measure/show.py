@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from harness.measure.estimate import Comparison, is_change, is_proven
 from harness.measure.figures import METRICS, Figures
-from harness.measure.statistics import LEVEL
+from harness.measure.statistics import LEVEL, observed_quantile
 from harness.text import PIPE, Console, Style, duration, one_line, shorten
 
 WIDTH = 21
@@ -44,7 +44,7 @@ def text(
 
 def arms_text(figures: Figures, on: Console = PIPE) -> str:
     """Returns a table of the arms: how many cases were measured, and medians over the cases that all arms
-    solve, per case or per token as said."""
+    solve, per case or per token as said. Medians are observed values, as in `table times`."""
     common, total = [trace.case_id for trace in figures.common_set], len(figures.measurement.traces)
     lines = [
         f"medians over the {len(common)} of {total} cases that every arm solves",
@@ -65,7 +65,7 @@ def arms_text(figures: Figures, on: Console = PIPE) -> str:
                 value = figures.median(arm, metric, case)
                 if value is not None:
                     values.append(value / figures.tokens[case] if per_token else value)
-            cells.append(duration(sorted(values)[len(values) // 2]) if values else "-")
+            cells.append(duration(observed_quantile(values, 0.5)) if values else "-")
         name = one_line(arm, spelled=True)
         if len(name) > NAME:
             lines += on.fold(name)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
@@ -187,20 +188,43 @@ def geometric_mean(values: Sequence[float] | NDArray[np.float64]) -> float:
     return math.exp(float(np.mean(np.log(np.asarray(values, float)))))
 
 
-def quantile_interval(
-    groups: Sequence[NDArray[np.float64]], share: float, seed: int, resamples: int = 2000
-) -> tuple[float, float]:
-    """Returns the interval of a quantile of all values, by drawing whole groups (the tokens of one schema are
-    correlated)."""
-    rng = np.random.default_rng(seed)
+def observed_quantile(values: Sequence[float] | NDArray[np.float64], share: float) -> float:
+    """Returns the smallest of the values that at least this share of them does not exceed: of an even number
+    the median is the lower one in the middle."""
+    return float(np.quantile(np.asarray(values, float), share, method="inverted_cdf"))
+
+
+def quantile_interval(groups: Sequence[NDArray[np.float64]], share: float) -> tuple[float, float] | None:
+    """Returns the interval of a quantile of all values, by whole groups (the tokens of one schema are
+    correlated); None where the groups are too few for one at LEVEL.
+
+    It holds every value that the groups do not contradict: of each group counts how many of its values lie
+    below more than the share that should, and the sum of these surpluses may be as far from zero as chance
+    makes the sum of so large ones, each of either sign. With one value in a group these are the ranks of the
+    sign test. (Drawing groups with replacement held the median of eight or nine in 95 of 100 trials.)
+
+    Even all groups, from the smallest to the largest, miss a quantile that lies on one side of every one: n
+    of them bracket a median with 1 - 2^(1 - n) at most, so that there is no interval of it below eight.
+    """
+    groups = [group for group in groups if len(group)]
+    if max(share, 1 - share) ** len(groups) > (1 - LEVEL) / 2:
+        return None
+    sizes = np.array([len(group) for group in groups])
     values = np.concatenate(groups)
+    # The values ascending, each with its group and with the number of those before it in the same group.
     order = np.argsort(values, kind="stable")
-    label = np.repeat(np.arange(len(groups)), [len(group) for group in groups])[order]
-    quantiles = np.empty(resamples)
-    for index in range(resamples):
-        # How often each group is drawn is how often each of its values counts: one sort serves all resamples.
-        times = np.bincount(rng.integers(0, len(groups), len(groups)), minlength=len(groups))
-        reached = np.cumsum(times[label])
-        quantiles[index] = values[order[np.searchsorted(reached, max(reached[-1] * share, 1))]]
-    low, high = np.quantile(quantiles, [(1 - LEVEL) / 2, 1 - (1 - LEVEL) / 2])
-    return float(low), float(high)
+    values, group = values[order], np.repeat(np.arange(len(groups)), sizes)[order]
+    by_group = np.argsort(group, kind="stable")
+    before = np.empty(len(values))
+    before[by_group] = np.arange(len(values)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    # The sum of the groups' surpluses, and of their squares, before the first value and after each.
+    surplus = np.arange(len(values) + 1) - share * len(values)
+    rise = 2 * (before - share * sizes[group]) + 1
+    squares = np.concatenate([[0.0], np.cumsum(rise)]) + float((share * sizes) @ (share * sizes))
+    allowed = NormalDist().inv_cdf(1 - (1 - LEVEL) / 2) * np.sqrt(np.maximum(squares, 0))
+    # Equal values come all at once: what counts is the state before the first and after the last of them.
+    first = np.concatenate([[True], values[1:] != values[:-1]])
+    last = np.concatenate([first[1:], [True]])
+    low = values[last & (surplus[1:] >= -allowed[1:])]
+    high = values[first & (surplus[:-1] <= allowed[:-1])]
+    return float(low[0]), float(high[-1])

@@ -54,7 +54,6 @@ SHOWN = {
     "xgrammar_takes_a_listed_argument_twice": "b'<parameter=a>4</parameter>' True True",
     "xgrammar_forgets_a_reading_beside_a_token": "b'' False False",
     "xgrammar_takes_control_tokens_for_text": "<|start|> True True",
-    "xgrammar_reads_an_added_token_by_letters": "é! False False",
     "llguidance_never_allows_an_added_token": "<think> False False",
     "xgrammar_crashes_on_a_rule_of_itself": CRASHES,
     "llguidance_only_ignores_a_lexeme_that_is_ignored_too": "b'</s>' False False",

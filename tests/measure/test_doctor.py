@@ -89,8 +89,9 @@ def test_it_measures_a_backend_against_itself(tmp_path: Path, capsys: pytest.Cap
         str(tmp_path / "d"),
     ]
     assert main(command) in (0, 4)
-    said = capsys.readouterr().out
-    assert "noise floor" in said and "smallest change that would be seen" in said and "processors" in said
+    printed = capsys.readouterr()
+    assert "noise floor" in printed.out and "smallest change that would be seen" in printed.out
+    assert "processors: " in printed.err, "what is looked at first is progress, and not the answer"
     assert {each.role for each in read_measurement(tmp_path / "d").measurement.arms} == {"reference", "a/a"}
 
 

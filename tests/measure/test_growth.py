@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import growing
@@ -19,6 +19,7 @@ from harness.backend.process.lost import Lost, lost_in_time
 from harness.backend.registry import BackendSpec
 from harness.backend.vocabulary import load_vocabulary
 from harness.cli.main import main
+from harness.errors import BadInput
 from harness.measure import passes
 from harness.measure.growth import conclude, session, show
 from harness.measure.growth import handler as handler_module
@@ -26,7 +27,15 @@ from harness.measure.growth.axes import Axis, axes, chosen_axes, different_schem
 from harness.measure.growth.conclude import FIGURES, Conclusion, concluded
 from harness.measure.growth.fit import Growth, growth, slope
 from harness.measure.growth.handler import GrowthHandler
-from harness.measure.growth.record import Block, Grown, GrowthArm, GrowthPlan, Point, read_growth
+from harness.measure.growth.record import (
+    Block,
+    Grown,
+    GrowthArm,
+    GrowthPlan,
+    GrowthRecorder,
+    Point,
+    read_growth,
+)
 from harness.oracle.judge import is_valid
 
 SIZES = tuple(2**power for power in range(11))
@@ -176,6 +185,9 @@ class FakeService:
                 "wall_ns": spent,
             }
             return answer | {"memory_bytes": 0, "grammar_bytes": 9}, b""
+        if message["op"] == "schemas":
+            done = {"done": message["count"], "rss_bytes": 9, "cpu_s": 0.1, "raised": ""}
+            return done | {"compile_ns": 5, "first_again_ns": 5}, b""
         if message["op"] == "walk":
             return {"mask_ns": [5, 7], "refused_at": None, "raised": ""}, b""
         return {"again_ns": 1, "cached_ns": None, "raised": ""}, b""
@@ -189,6 +201,9 @@ class ListRecorder:
 
     def point(self, point: Point) -> None:
         self.points.append(point)
+
+    def write(self, kind: str, line: dict[str, object]) -> None:
+        assert kind == "block" and line
 
 
 def plan(forks: int = 1, **fields: object) -> GrowthPlan:
@@ -227,6 +242,113 @@ def test_quick_sizes_are_compiled_in_several_children_and_slow_ones_once() -> No
     assert service.children == len(service.asked), "every compile has a fresh child"
     found = concluded("probe", "enum", "a", FIGURES["compile"], list(measured.values()))
     assert found.verdict == "linear"
+
+
+def test_a_fork_says_nothing_beyond_where_another_one_ended() -> None:
+    """One fork was killed at 4, and the other went on to 1,024, which would have been "linear before"."""
+    killed = replace(points(*["ok"] * 2, "killed")[-1], fork=1)
+    found = concluded("probe", "enum", "a", FIGURES["compile"], [*points(*["ok"] * 11), killed])
+    assert found.verdict == "killed at 4" and found.values[-1][0] == 4
+
+
+def test_a_failure_of_ours_below_what_was_measured_is_no_end() -> None:
+    ours = replace(points(*["ok"] * 2, "harness_error")[-1], fork=1)
+    found = concluded("probe", "enum", "a", FIGURES["compile"], [*points(*["ok"] * 11), ours])
+    assert found.verdict == "linear" and found.end is None and found.values[-1][0] == 1024
+    ended = concluded("probe", "enum", "a", FIGURES["compile"], [*points(*["ok"] * 6, "killed"), ours])
+    assert ended.verdict == "killed at 64, linear before"
+    beside = replace(points("ok", "harness_error")[-1], fork=1)
+    both = concluded("probe", "enum", "a", FIGURES["compile"], [beside, *points("ok", "killed")])
+    assert both.verdict == "killed at 2", "where both ended, it is the backend's"
+
+
+class FailingOnce:
+    """Measures every point as it should be, but for one that fails in our own code the first time."""
+
+    def __init__(self) -> None:
+        self.measured: list[tuple[int, int]] = []
+        self.has_failed = False
+
+    def __call__(self, _: object, point: Point, __: float) -> Point:
+        self.measured.append((point.fork, point.size))
+        if (point.fork, point.size) == (0, 4) and not self.has_failed:
+            self.has_failed = True
+            return replace(point, status="harness_error", phase="load", text="it did not load in time")
+        return replace(point, compile_ns=(1000 * point.size,), wall_ns=(1000 * point.size,))
+
+
+def test_a_failure_of_ours_ends_its_fork_only_and_is_measured_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ended the axis for every later fork too, and resuming did not try it again."""
+    measuring = FailingOnce()
+    monkeypatch.setattr(session, "measured_point", measuring)
+    recorder = ListRecorder()
+
+    def measured_now(stored: list[Point]) -> tuple[list[tuple[int, int]], list[Point]]:
+        measuring.measured.clear()
+        running = session.GrowthSession(plan(3), recorder, lambda _: None, stored, [])  # type: ignore[arg-type]
+        for fork in range(3):
+            running._along(None, running.plan.arms[0], "probe", fork, axes()["enum"])  # type: ignore[arg-type]
+        return list(measuring.measured), running.points
+
+    first, stored = measured_now([])
+    others = [(fork, size) for fork in (1, 2) for size in SIZES]
+    assert first == [(0, 1), (0, 2), (0, 4), *others]
+    again, stored = measured_now(stored)
+    assert again == [(0, size) for size in SIZES[2:]]
+    assert all(point.status == "ok" for point in stored) and len(stored) == 3 * len(SIZES)
+    assert measured_now(stored)[0] == []
+
+
+def test_a_failure_of_ours_is_not_tried_where_another_fork_was_killed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(session, "measured_point", lambda *_: pytest.fail("nothing is owed"))
+    stored = [replace(points("harness_error")[0], fork=1), *points("killed")]
+    running = session.GrowthSession(plan(2), ListRecorder(), print, stored, [])  # type: ignore[arg-type]
+    for fork in range(2):
+        running._along(None, running.plan.arms[0], "probe", fork, axes()["enum"])  # type: ignore[arg-type]
+
+
+def written(folder: Path, *measured: Point | Block) -> Grown:
+    """Returns these points and blocks as they are read again."""
+    recorder = GrowthRecorder(folder, plan(axes=("enum", "schemas")), resume=False)
+    for one in measured:
+        recorder.write("point" if isinstance(one, Point) else "block", asdict(one))
+    recorder.close()
+    return read_growth(folder)
+
+
+def test_of_what_was_measured_anew_the_last_line_counts(tmp_path: Path) -> None:
+    ours = points("ok", "harness_error")
+    lost = Block(0, "a", "probe", 0, 0, "harness_error", text="it did not load")
+    read = written(tmp_path, *ours, lost, *points("ok", "ok"), *blocks(0.0)[:2])
+    assert list(read.points) == points("ok", "ok") and list(read.blocks) == blocks(0.0)[:2]
+    assert "our own code" not in show.text(read)
+
+
+@pytest.mark.parametrize("first", [500, -500])
+def test_blocks_without_those_before_them_are_bad_input(tmp_path: Path, first: int) -> None:
+    with pytest.raises(BadInput, match="a block of schemas that does not follow those before it"):
+        written(tmp_path, Block(0, "a", "probe", first, 500, "ok", rss_bytes=9))
+
+
+def test_schemas_that_failed_in_our_own_code_are_compiled_anew(tmp_path: Path) -> None:
+    lost = Block(0, "a", "probe", 0, 0, "harness_error", text="it did not load")
+    recorder = ListRecorder()
+    running = session.GrowthSession(plan(), recorder, lambda _: None, [], [lost])  # type: ignore[arg-type]
+    running._schemas(FakeService(lambda n: n), running.plan.arms[0], "probe", 0)  # type: ignore[arg-type]
+    assert [(block.first, block.done, block.status) for block in running.blocks[1:]] == [(0, 10, "ok")]
+    running._schemas(FakeService(lambda n: n), running.plan.arms[0], "probe", 0)  # type: ignore[arg-type]
+    assert len(running.blocks) == 2, "what is through is not compiled again"
+
+
+def test_many_schemas_are_judged_by_the_forks_that_did_not_fail_in_our_own_code() -> None:
+    lost = Block(1, "a", "probe", 0, 0, "harness_error", text="it did not load")
+    grown = Grown(Path(), plan(2, axes=("schemas",)), (), (lost, *blocks(4000.0)), True)
+    (found,) = conclude.many_schemas(grown)
+    assert found.verdict == "grows"
+    (ours,) = conclude.many_schemas(replace(grown, blocks=(lost,)))
+    assert (ours.verdict, ours.text) == ("harness_error", "it did not load")
 
 
 def test_a_loss_of_ours_is_no_kill() -> None:

@@ -387,6 +387,7 @@ def test_bad_input_is_one_line(real: Path, tmp_path: Path, capsys: pytest.Captur
             ["--profile", "quick", "--out", str(tmp_path / "new"), "--backends", "xgramar"],
             'did you mean "xgrammar"',
         ),
+        (["--out", str(tmp_path / "kernels.jsonl"), "--device", "cuda"], "cannot be written"),
         (["--show", str(tmp_path / "nowhere")], "cannot be read"),
         (["--show", str(tmp_path)], "kernels.jsonl:1: not a line"),
     ):

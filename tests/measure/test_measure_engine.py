@@ -4,6 +4,9 @@ right one."""
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
@@ -16,15 +19,18 @@ import pytest
 from measured import arm
 from places import SUPPORT
 
+from harness.backend.arm import Arm
+from harness.backend.grammar import Grammar
 from harness.cli.main import main
+from harness.errors import BadInput
 from harness.measure import show
-from harness.measure.arm import load_arm
-from harness.measure.engine import MeasureEngine, MeasuringArm
+from harness.measure.arm import MeasureHandler, Prepared, load_arm
+from harness.measure.engine import MeasureEngine, MeasuringArm, stolen_seconds
 from harness.measure.figures import Figures, shape
 from harness.measure.protocol import PROFILES, is_disturbed, order
 from harness.measure.record import Trace, read_measurement
-from harness.measure.session import conclude, measured_arms, workload_key
-from harness.rows.store import read_info
+from harness.measure.session import conclude, measured_arms, plan_traces, workload_key
+from harness.rows.store import read_info, read_rows
 
 CASES = [
     {
@@ -184,6 +190,51 @@ def test_the_handler_answers_in_process(measured: Path, monkeypatch: pytest.Monk
     assert cached == b""
 
 
+def test_a_case_is_solved_whatever_becomes_of_what_nobody_judges(measured: Path) -> None:
+    """An instance that is contested is held against no arm, whether the arm takes it or not; our own failure
+    on it is no walk."""
+    info, rows = read_info(measured), list(read_rows(measured))
+    arms = read_measurement(measured).measurement.arms
+    digits = read_measurement(measured).measurement.traces[0].case_id
+
+    def solving(**changed: Any) -> tuple[tuple[str, ...], dict[str, str]]:
+        contested = [
+            replace(row, **changed) if (row.case_id, row.instance) == (digits, 1) else row for row in rows
+        ]
+        traces, unsolved = plan_traces(measured, info, contested, arms)
+        (trace,) = [each for each in traces if each.case_id == digits]
+        return trace.solved_by, {arm: why[digits] for arm, why in unsolved.items() if digits in why}
+
+    reference = ("miniatures:Reference", "miniatures:Reference (again)")
+    assert solving() == (reference, {"unconstrained": "under_constrained"})
+    everybody = (reference[0], "unconstrained", reference[1])
+    assert solving(valid=None, contested=False) == (everybody, {})
+    assert solving(valid=None) == (everybody, {})
+    ours = solving(valid=None, status="harness_error")
+    assert ours == ((), dict.fromkeys(everybody[:2], "harness_error"))
+
+
+class FreesSlowly:
+    """A compiled grammar whose memory takes 50 ms to be freed."""
+
+    def __del__(self) -> None:
+        time.sleep(0.05)
+
+
+def test_freeing_a_grammar_is_no_part_of_a_compile() -> None:
+    adapter: Any = SimpleNamespace(
+        compile=lambda _: FreesSlowly(),
+        mask_format="packed",
+        threads=None,
+        vocabulary=SimpleNamespace(size=32),
+    )
+    handler = MeasureHandler(adapter, None, "", None)  # type: ignore[arg-type]
+    handler.prepared[0] = Prepared(Grammar("regex", "a"), [0], adapter.compile(None))
+    handler.variants["threads"] = adapter
+    _, figures = handler.variant(0, "threads", "2", 3)
+    assert np.frombuffer(figures, "<i8").max() < 40_000_000
+
+
 def test_very_slow_compiles_are_made_in_every_fork_while_their_time_lasts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -227,6 +278,45 @@ def test_disturbance_is_decided_by_numbers_fixed_beforehand() -> None:
     assert is_disturbed(100_000_000, 0, 0.5)
 
 
+def test_only_what_is_stolen_from_the_arms_processor_counts(tmp_path: Path) -> None:
+    """Of 64 processors the others lose time too, which takes nothing from the arm."""
+    stat = tmp_path / "stat"
+    stat.write_text(
+        "cpu  9 0 9 9 0 0 0 6000 0 0\ncpu1 9 0 9 9 0 0 0 100 0 0\ncpu10 9 0 9 9 0 0 0 700 0 0\nintr 1\n"
+    )
+    tick = os.sysconf("SC_CLK_TCK")
+    assert stolen_seconds(1, stat) == 100 / tick and stolen_seconds(10, stat) == 700 / tick
+    assert stolen_seconds(None, stat) == 6000 / tick, "arms that are bound to none"
+    assert stolen_seconds(2, stat) == stolen_seconds(1, tmp_path / "none") == 0
+
+
+def test_a_turn_asks_what_was_stolen_from_the_processor_it_ran_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int | None] = []
+    lines: list[dict[str, Any]] = []
+
+    def stolen(cpu: int | None) -> float:
+        asked.append(cpu)
+        return 0.25 * len(asked)
+
+    monkeypatch.setattr("harness.measure.engine.stolen_seconds", stolen)
+    trace = Trace(0, "s", "s", "a", "a", 0, ("old",))
+    engine = MeasureEngine(
+        SimpleNamespace(cpu=3, traces=(trace,)),  # type: ignore[arg-type]
+        PROFILES["quick"],
+        0,
+        Path(),
+        SimpleNamespace(append=lambda kind, line, figures: lines.append(line)),  # type: ignore[arg-type]
+        print,
+        {},
+        {("toy", "a"): 1},
+    )
+    answer = {"tokens": 4, "wall_ns": 1, "cpu_ns": 1, "switches": 0}
+    monkeypatch.setattr(engine, "_ask", lambda *_: (answer, b""))
+    running = MeasuringArm(arm("old", backend="toy"), None, {"a"})  # type: ignore[arg-type]
+    assert engine._turn(0, 0, 0, 0, trace, running), "a quarter of a second was stolen"
+    assert asked == [3, 3] and [line["stolen_s"] for line in lines] == [0.25]
+
+
 def test_the_workload_key_names_what_a_figure_means(measured: Path) -> None:
     info, traces = read_info(measured), read_measurement(measured).measurement.traces
     quick = PROFILES["quick"]
@@ -247,7 +337,25 @@ def test_a_reference_is_chosen_by_name(
     ]
     assert measured_arms(read_info(tmp_path / "m").arms, None)[0].role == "reference"
     assert measure(suite, tmp_path / "n", "unconstrained", "--base", "nobody") == 2
-    assert "is none of the arms" in capsys.readouterr().err
+    assert '--base "nobody" is none of the arms (unconstrained)' in capsys.readouterr().err
+    assert not (tmp_path / "n").exists(), "it is told before the cases are walked"
+
+
+def walked_arm(version: str, options: str = "") -> Arm:
+    return Arm("toy", version, options, "toy", (), "packed")
+
+
+def test_a_base_that_fits_several_arms_is_refused() -> None:
+    """The first of them was taken."""
+    versions = [walked_arm("1"), walked_arm("2")]
+    for text in ("toy==1", "toy==2"):
+        (reference,) = [each for each in measured_arms(versions, text) if each.role == "reference"]
+        assert reference.name == text
+    with pytest.raises(BadInput, match=r'--base "toy" fits several arms \(toy==1, toy==2\); name one'):
+        measured_arms(versions, "toy")
+    settings = [walked_arm("1", "cache=true"), walked_arm("1")]
+    (reference,) = [each for each in measured_arms(settings, "toy") if each.role == "reference"]
+    assert reference.name == "toy", "the arm of just this name is no guess"
 
 
 def test_bad_input_is_one_line(
@@ -259,3 +367,10 @@ def test_bad_input_is_one_line(
     assert "no backend solves any of these cases" in capsys.readouterr().err
     assert measure(suite, measured, "miniatures:Reference") == 2
     assert "holds a measurement already" in capsys.readouterr().err
+    run = tmp_path / "run"
+    run.mkdir()
+    shutil.copy(measured / "rows.jsonl", run)
+    assert measure(suite, run, "miniatures:Reference") == 2
+    assert capsys.readouterr().err.strip().endswith(f"{run} holds a run already; give another --out"), (
+        "there is no --resume to be advised"
+    )

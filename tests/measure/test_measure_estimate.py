@@ -17,6 +17,7 @@ from harness.measure.estimate import Comparison, compare, flagged, is_proven, pa
 from harness.measure.figures import Figures
 from harness.measure.record import read_measurement
 from harness.measure.session import conclude
+from harness.report.tables.time import time_frame
 
 REFERENCE, COPY = arm("toy==1", "reference", "toy", "1"), arm("toy==1 (again)", "a/a", "toy", "1")
 HEAD = arm("toy==2", "arm", "toy", "2")
@@ -287,6 +288,43 @@ def test_per_token_figures_are_the_minimum_over_everything(tmp_path: Path) -> No
     figures = Figures(read_measurement(tmp_path))
     steps = figures.structural("toy==1", figures.measurement.traces)
     assert len(steps) == 2 and steps[0][:, 0].tolist() == list(FILLS)
+
+
+@pytest.mark.parametrize("cases", [2, 3, 6])
+def test_the_medians_of_terminal_and_table_are_the_same(
+    tmp_path: Path, cases: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an even number of cases the terminal showed the larger of the two in the middle, the table the
+    smaller."""
+    arms = {REFERENCE: steady(1, 0), COPY: steady(1, 0)}
+    write_measurement(tmp_path, arms, forks=1, cases=cases)
+    monkeypatch.setattr(Figures, "median", lambda self, arm, metric, case: (int(case[-1]) + 1) * 1e6)
+    shown = show.arms_text(Figures(read_measurement(tmp_path))).splitlines()[2].split()
+    frame = time_frame(tmp_path)
+    (told,) = set(frame[frame.figure == "compile per case"]["p50"])
+    assert shown[2:4] == [f"{told / 1e6:g}", "ms"] == [f"{(cases + 1) // 2}", "ms"]
+
+
+@pytest.mark.parametrize(("cases", "has_interval"), [(1, False), (7, False), (8, True)])
+def test_a_median_over_few_cases_has_no_interval(tmp_path: Path, cases: int, has_interval: bool) -> None:
+    """One case, with however many tokens, had an interval without width."""
+    write_measurement(tmp_path, {REFERENCE: steady(1), COPY: steady(1)}, forks=1, cases=cases)
+    frame = time_frame(tmp_path)
+    measured = frame[(frame.cases == "common") & (frame.unit == "ns")]
+    assert len(measured) and measured["p50"].notna().all()
+    assert set(measured["p50_low"].notna()) == set(measured["p50_high"].notna()) == {has_interval}
+
+
+@pytest.mark.parametrize("missing", ["masks_sha256", "allowed"])
+def test_counts_without_what_is_compared_are_told(tmp_path: Path, missing: str) -> None:
+    write_measurement(tmp_path, {REFERENCE: steady(1), COPY: steady(1)}, forks=1)
+    lines = [json.loads(line) for line in (tmp_path / "rounds.jsonl").read_text().splitlines()]
+    for line in lines:
+        if line["kind"] == "counts":
+            del line[missing]
+    (tmp_path / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(BadInput, match=f"not a line of a measurement .*{missing}"):
+        read_measurement(tmp_path)
 
 
 def test_a_slot_that_was_made_again_counts_once(tmp_path: Path) -> None:

@@ -170,18 +170,31 @@ def conclusions(grown: Grown) -> list[Conclusion]:
 
 
 def concluded(vocabulary: str, axis: str, arm: str, figure: Figure, points: Sequence[Point]) -> Conclusion:
-    """Returns the conclusion about one figure from the points of one arm along one axis."""
+    """Returns the conclusion about one figure from the points of one arm along one axis. What one fork
+    measured beyond the end of another is left out: the verdict is about what was before the end."""
+    end = _end(points)
     values = []
-    for size in sorted({point.size for point in points}):
+    for size in sorted({point.size for point in points if end is None or point.size <= end.size}):
         cost = figure.value([point for point in points if point.size == size])
         if cost is not None:
             values.append((size, cost))
-    ended = min(
-        (point for point in points if point.status != "ok"), key=lambda point: point.size, default=None
-    )
-    end = None if ended is None else End(ended.status, ended.phase, ended.size, ended.text)
     grows = growth([size for size, _ in values], [cost for _, cost in values], floor=figure.floor)
     return Conclusion(vocabulary, axis, arm, figure.name, grows, end, tuple(values))
+
+
+def _end(points: Sequence[Point]) -> End | None:
+    """Returns what ended an arm along an axis in any fork, at the smallest size; None if nothing did. A
+    failure of ours ends it only where no fork was measured so far: it says nothing of the arm."""
+    measured = max((point.size for point in points if point.status == "ok"), default=0)
+    ends = [
+        point
+        for point in points
+        if point.status != "ok" and (point.status != "harness_error" or point.size > measured)
+    ]
+    if not ends:
+        return None
+    first = min(ends, key=lambda point: (point.size, point.status == "harness_error"))
+    return End(first.status, first.phase, first.size, first.text)
 
 
 @dataclass(frozen=True)
@@ -259,9 +272,7 @@ def many_schemas(grown: Grown) -> list[ManySchemas]:
             forks: dict[int, list[Block]] = {}
             for block in grown.blocks:
                 if (block.vocabulary, block.arm) == (vocabulary, arm.name):
-                    if block.first == 0:
-                        forks[block.fork] = []  # it was begun anew
-                    forks[block.fork].append(block)
+                    forks.setdefault(block.fork, []).append(block)
             if forks:
                 found.append(_many(vocabulary, arm.name, list(forks.values())))
     return found
@@ -278,7 +289,9 @@ def _many(vocabulary: str, arm: str, forks: Sequence[Sequence[Block]]) -> ManySc
     )
     rise = slope(series)
     last = [blocks[-1] for blocks in forks]
-    ended = next((block for block in last if block.status != "ok"), None)
+    ended = next((block for block in last if block.status not in ("ok", "harness_error")), None)
+    if ended is None and all(block.status == "harness_error" for block in last):
+        ended = last[0]  # a failure of ours in one fork does not overrule what another one shows
     verdict: MemoryVerdict = "not judged"
     if ended is not None:
         verdict = ended.status
@@ -296,7 +309,7 @@ def _many(vocabulary: str, arm: str, forks: Sequence[Sequence[Block]]) -> ManySc
         max((one[-1][0] for one in series if one), default=0),
         rise,
         verdict,
-        next((block.text for block in last if block.text), ""),
+        next((block.text for block in ([ended] if ended else last) if block.text), ""),
         int(longest[0][1]) if longest else None,
         int(longest[-1][1]) if longest else None,
         median(again) if again else None,

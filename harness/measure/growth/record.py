@@ -147,7 +147,8 @@ class Block:
 
 @dataclass(frozen=True)
 class Grown:
-    """A measurement as read."""
+    """A measurement as read: of what was measured anew, as what failed in our own code is by `--resume`, only
+    the last."""
 
     folder: Path
     plan: GrowthPlan
@@ -201,20 +202,33 @@ def read_growth(folder: Path) -> Grown:
             f"{folder}: no measurement of growth here (no {FILE}); "
             f"`grammarbench measure growth --out {folder}` makes one"
         )
-    points: list[Point] = []
-    blocks: list[Block] = []
+    points: dict[tuple[int, str, str, str, int], Point] = {}
+    blocks: dict[tuple[int, str, str], list[Block]] = {}
     finished = False
     with RecordLines(folder / FILE, PROTOCOL, "measurement of growth") as lines:
         plan = shaped(GrowthPlan, lines.first())
         arms = {arm.name for arm in plan.arms}
         for kind, line in lines:
             if kind == "point":
-                points.append(shaped(Point, line))
-                if points[-1].arm not in arms or points[-1].size < 1:
+                point = shaped(Point, line)
+                if point.arm not in arms or point.size < 1:
                     raise ValueError("a point of no arm of this measurement, or of no size")
+                points[point.key] = point
             elif kind == "block":
-                blocks.append(shaped(Block, line))
+                _add_block(blocks, shaped(Block, line))
             elif kind == "more":
                 plan = plan.with_more(shaped(GrowthMore, line))
             finished = kind == "end"
-    return Grown(folder, plan, tuple(points), tuple(blocks), finished)
+    in_order = tuple(block for blocks_of_one in blocks.values() for block in blocks_of_one)
+    return Grown(folder, plan, tuple(points.values()), in_order, finished)
+
+
+def _add_block(blocks: dict[tuple[int, str, str], list[Block]], block: Block) -> None:
+    """Adds the block to those of its process, in place of them if it was begun anew. Raises ValueError if it
+    does not follow the last of them."""
+    mine = blocks.setdefault((block.fork, block.arm, block.vocabulary), [])
+    if block.first == 0:
+        mine.clear()
+    if block.first != sum(before.done for before in mine) or block.done < 0:
+        raise ValueError("a block of schemas that does not follow those before it")
+    mine.append(block)

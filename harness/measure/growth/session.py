@@ -158,8 +158,8 @@ class GrowthSession:
     blocks: list[Block]
 
     def run(self) -> None:
-        """Measures every point that is missing. In a fork the arms take turns axis by axis, so that a drift
-        of the machine meets all of them."""
+        """Measures every point that is missing, and anew what failed in our own code. In a fork the arms take
+        turns axis by axis, so that a drift of the machine meets all of them."""
         families = axes()
         for fork in range(self.plan.forks):
             for vocabulary in self.plan.vocabularies:
@@ -184,16 +184,22 @@ class GrowthSession:
 
     def _along(self, service: Service, one: GrowthArm, vocabulary: str, fork: int, axis: Axis) -> None:
         """Measures one arm size by size, until it is refused, killed or raises: larger sizes would only cost
-        more."""
+        more. A failure of ours ends this fork only, and what is stored of one is measured anew."""
         for size in axis.sizes(self.plan.most):
             stored = self._stored(one, vocabulary, axis.name, size)
+            others = [point for point in stored if point.fork != fork]
             mine = next((point for point in stored if point.fork == fork), None)
-            if mine is None and not any(_is_final(point) for point in stored):
+            if mine is None:
+                is_owed = not any(_is_final(point) for point in others)
+            else:
+                is_owed = mine.status == "harness_error" and not any(_is_end(point) for point in others)
+            if is_owed:
+                if mine is not None:
+                    self.points.remove(mine)
                 mine = self._point(service, one, vocabulary, fork, axis, size)
                 self.points.append(mine)
                 self.recorder.point(mine)
-            ended = [point for point in (*stored, mine) if point is not None and point.status != "ok"]
-            if ended:
+            if any(_is_end(point) for point in others) or (mine is not None and mine.status != "ok"):
                 return
 
     def _stored(self, one: GrowthArm, vocabulary: str, axis: str, size: int) -> list[Point]:
@@ -213,13 +219,16 @@ class GrowthSession:
         return replace(point, load=round(os.getloadavg()[0], 2))
 
     def _schemas(self, service: Service, one: GrowthArm, vocabulary: str, fork: int) -> None:
-        """Compiles the different schemas in one child, block by block; begun anew if it was interrupted."""
+        """Compiles the different schemas in one child, block by block; begun anew if it was interrupted, or
+        if it failed in our own code."""
         mine = [
             block
             for block in self.blocks
             if (block.fork, block.arm, block.vocabulary) == (fork, one.name, vocabulary)
         ]
-        if mine and (mine[-1].text or mine[-1].first + mine[-1].done >= self.plan.schemas):
+        is_ours = bool(mine) and mine[-1].status == "harness_error"
+        is_through = bool(mine) and mine[-1].first + mine[-1].done >= self.plan.schemas
+        if mine and not is_ours and (mine[-1].text or is_through):
             return
         try:
             service.wait()
@@ -247,9 +256,14 @@ class GrowthSession:
         self.say(f"fork {fork + 1}: {vocabulary} schemas {one.name}: {first} compiled {one_line(block.text)}")
 
 
+def _is_end(point: Point) -> bool:
+    """Is a point one at which the backend ended, and not our own code?"""
+    return point.status not in ("ok", "harness_error")
+
+
 def _is_final(point: Point) -> bool:
     """Is a point one that further forks do not measure again, because it ended the arm or took long?"""
-    return point.status != "ok" or min(point.compile_ns) > SLOW_NS
+    return _is_end(point) or (point.status == "ok" and min(point.compile_ns) > SLOW_NS)
 
 
 def measured_point(service: Service, point: Point, timeout_s: float) -> Point:

@@ -17,7 +17,7 @@ from harness.measure.growth.conclude import (
 from harness.measure.growth.fit import Growth
 from harness.measure.growth.record import Grown, Point
 from harness.measure.statistics import LEVEL
-from harness.text import PIPE, Console, duration, grid, one_line
+from harness.text import PIPE, Console, counted, duration, grid, one_line
 
 SHOWN = ("compile", "mask", "memory")
 """The figures that a terminal shows as tables; the page and the CSV have all of them."""
@@ -62,8 +62,8 @@ def ours_text(grown: Grown, on: Console) -> str:
     if not ours:
         return ""
     return on.fit(
-        f"{len(ours)} points failed in our own code and are held against nobody; the first: "
-        f"{one_line(ours[0], 120)}"
+        f"{counted(len(ours), 'point')} failed in our own code, held against nobody; --resume measures them "
+        f"anew. The first: {one_line(ours[0], 120)}"
     )
 
 

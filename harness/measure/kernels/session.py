@@ -12,11 +12,13 @@ from typing import IO, Any
 
 from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
+from harness.backend.registry import parse_specs
 from harness.errors import BadInput
 from harness.measure.kernels.plan import KernelPlan
 from harness.measure.kernels.situations import PROBES
 from harness.measure.kernels.timing import COPY, Point
 from harness.rows.appending import encoded, write_lines
+from harness.rows.folder import make_writable
 from harness.rows.machine import describe_machine, usable_processors
 
 FILE = "kernels.jsonl"
@@ -42,14 +44,17 @@ def measure(
     """Probe and time the kernels of these backends (None: of all that are installed) into `out`; returns the
     number of probes by outcome.
 
-    Raises BadInput if there is such a file already, or if a backend or the device is not to be had.
+    Raises BadInput if there is such a file already or the folder cannot be written, and if a backend or the
+    device is not to be had.
     """
     path = out / FILE
     if path.exists():
         raise BadInput(f"{path} is there already; name another folder with --out")
+    if specs is not None:
+        parse_specs(specs)  # a name that is misspelled leaves no folder behind
+    make_writable(out)
     with KernelRun(specs, device, plan, say) as run:
         run.open(1)
-        out.mkdir(parents=True, exist_ok=True)
         with open(path, "xb") as file:
             return run.whole(file, argv)
 

@@ -3,7 +3,6 @@ solve and on its own."""
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from harness.measure.figures import Figures
 from harness.measure.record import Trace, read_measurement
-from harness.measure.statistics import quantile_interval
+from harness.measure.statistics import observed_quantile, quantile_interval
 from harness.outcomes.metrics import few
 
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
@@ -29,7 +28,8 @@ def time_frame(run: Path) -> pd.DataFrame:
 
     `cases`: `common` (those that every arm solves) or `own`, with their number in `of`, as `solved/all`.
     Percentiles are observed values; one beyond which fewer than ten values lie is left out. `p50_low` and
-    `p50_high` are the 99 % interval of the median, by drawing whole cases. Raises BadInput.
+    `p50_high` are the 99 % interval of the median, by whole cases; both are left out below eight
+    cases, of which even the smallest and the largest miss the median too often. Raises BadInput.
     """
     figures = Figures(read_measurement(run))
     lines = [line for arm in figures.arms for line in _of_arm(figures, arm)]
@@ -105,19 +105,18 @@ def _once(figures: Figures, arm: str) -> Iterator[dict[str, Any]]:
 
 
 def _line(figure: str, unit: str, groups: Sequence[Values]) -> dict[str, Any]:
-    """Percentiles over all values; the interval by groups."""
+    """Percentiles over all values; the interval by groups, where they are enough for one."""
     if not groups:
         return {"figure": figure, "unit": unit, "n": 0}
     values = np.concatenate(list(groups))
-    low, high = quantile_interval(groups, 0.5, zlib.crc32(figure.encode()))
-    levels = np.quantile(values, list(SHARES.values()), method="inverted_cdf")
-    shown = {
-        name: None if few(name, len(values)) else _round(value)
-        for name, value in zip(SHARES, levels, strict=True)
+    shown: dict[str, float | None] = {
+        name: None if few(name, len(values)) else _round(observed_quantile(values, share))
+        for name, share in SHARES.items()
     }
-    shown["p50"] = _round(levels[0])
-    bounds = {"p50_low": _round(low), "p50_high": _round(high), "max": _round(values.max())}
-    return {"figure": figure, "unit": unit, "n": len(values), **shown, **bounds}
+    shown["p50"] = _round(observed_quantile(values, SHARES["p50"]))
+    bounds = quantile_interval(groups, SHARES["p50"])
+    shown["p50_low"], shown["p50_high"] = map(_round, bounds) if bounds else (None, None)
+    return {"figure": figure, "unit": unit, "n": len(values), **shown, "max": _round(values.max())}
 
 
 def _round(value: float) -> float:
