@@ -93,6 +93,13 @@ def token_map(vocabulary: Vocabulary, loader: Loader) -> tuple[Loader, TokenMap]
     return "bytes", TokenMap(vocabulary.eos_token, ids)
 
 
+def end_of(known: TokenMap, vocabulary: Vocabulary) -> int:
+    """Returns the id of end-of-sequence that the library allows. Its own loader takes a number in
+    `generation_config.json` before the name in `tokenizer_config.json`."""
+    end = known.get_eos_token_id()
+    return end if end in vocabulary.eos_tokens else vocabulary.eos_token
+
+
 @contextmanager
 def _hub_of(folder: Path) -> Iterator[str]:
     """Makes a hub's cache that holds nothing but the folder, and gives the name by which it is found there:

@@ -27,6 +27,13 @@ LIMITS = ("left recursion", "sane defaults")
 """The parts of its messages that say that a grammar is right and too much."""
 
 
+FEWER_ENDS = (
+    "A GGUF file has places for three ids of end-of-sequence, and the library knows others by their names "
+    "only (special_eog_ids of llama.cpp src/llama-vocab.cpp)."
+)
+"""What is said of a vocabulary with ends that the library does not know."""
+
+
 class _LlamaObject(GrammarObject):
     __slots__ = ("_adapter", "_sampler", "_terminated")
 
@@ -125,6 +132,9 @@ class LlamaCpp(Adapter):
         weakref.finalize(self, llama_cpp.llama_model_free, self._model)
         self._tokens = llama_cpp.llama_model_get_vocab(self._model)
         self.ends = ends_of(self._tokens, vocabulary.size)
+        known = [end for end in vocabulary.eos_tokens if end in self.ends]
+        if 0 < len(known) < len(vocabulary.eos_tokens):
+            self.take_ends(FEWER_ENDS, known)
         self.words = vocabulary.words
         self.every = Candidates(np.arange(vocabulary.size, dtype=np.int32))
         self.one = Candidates(np.zeros(1, dtype=np.int32))

@@ -21,7 +21,7 @@ from harness.backend.vocabulary import Vocabulary
 from harness.oracle.forced_text.jumping import with_jumps, without_jumps
 from harness.oracle.regex.automaton import regex_automaton
 
-from ._outlines_core_forms import pattern_of, refusal, token_map, whitespace_pattern
+from ._outlines_core_forms import end_of, pattern_of, refusal, token_map, whitespace_pattern
 
 MAX_ROLLBACK = 1 << 16
 """The library's own default is 32 tokens, and it stores only as many states as this."""
@@ -103,8 +103,7 @@ class _OutlinesObject(GrammarObject):
         del self._accepted[len(self._accepted) - count :]
 
     def copy(self) -> GrammarObject:
-        # `copy.copy` of a Guide serialises the whole index, megabytes of it; walking a new Guide is cheaper
-        # and shares the index.
+        # `copy.copy` of a Guide serialises the whole index; walking a new one is cheaper, and shares it.
         clone = _OutlinesObject(self._compiled)
         for token in self._accepted:
             clone._guide.advance(token, False)
@@ -165,6 +164,7 @@ class OutlinesCore(Adapter):
         self.mask_format = mask
         self._whitespace, self.layout = whitespace_pattern(whitespace, max_whitespace)
         self.loader, self._token_map = token_map(vocabulary, loader)
+        self.take_ends(self.knows_one_end, [end_of(self._token_map, vocabulary)])
 
     def compile(self, grammar: Grammar) -> CompiledGrammar:
         pattern = pattern_of(grammar, self._whitespace)

@@ -4,9 +4,9 @@ imports no backend."""
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harness.backend.arm import Arm
@@ -15,6 +15,7 @@ from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
 from harness.backend.process.short_child import answer_of_a_child
 from harness.errors import BadInput
+from harness.errors import describe as error_text
 
 if TYPE_CHECKING:
     from harness.backend.grammar import Adapter
@@ -81,8 +82,21 @@ def places(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 def catalogue(python: str = sys.executable) -> list[dict[str, Any]]:
     """Returns every adapter that can be found: `name`, `distribution`, `version`, `problem` (why it cannot be
     used), `dialects`, `options`, `engines` and `knows_one_end` (as the class says them, see `Adapter`)."""
-    entries: list[dict[str, Any]] = _ask(python, op="catalogue")["catalogue"]
+    entries: list[dict[str, Any]]
+    try:
+        entries = _ask(python, op="catalogue")["catalogue"]
+    except BadInput:  # one of them ends the process that imports it: which one?
+        entries = [_entry_of(name, python) for name in _ask(python, op="names")["names"]]
     return entries
+
+
+def _entry_of(name: str, python: str) -> dict[str, Any]:
+    """Returns one backend's entry of the catalogue, from a process of its own."""
+    try:
+        entry: dict[str, Any] = _ask(python, op="entry", name=name)["entry"]
+    except BadInput as lost:
+        return _empty_entry(name, str(lost))
+    return entry
 
 
 def _ask(python: str, **question: Any) -> dict[str, Any]:
@@ -99,63 +113,78 @@ def _ask(python: str, **question: Any) -> dict[str, Any]:
 
 
 def open_service() -> tuple[Handler, dict[str, Any]]:
-    """Returns the handler of the process that answers `arms`, `places` and `catalogue`."""
+    """Returns the handler of the process that answers `arms`, `places`, `catalogue`, `names` and `entry`."""
     return _answer, {}
 
 
 def _answer(question: dict[str, Any], blob: bytes) -> Answer:
+    from harness.backend.registry import names
+
     if question["op"] == "arms":
         return _describe(question["specs"], question["vocabularies"], question["read"]), b""
     if question["op"] == "places":
         return {"places": _places(question["names"])}, b""
-    return {"catalogue": _catalogue()}, b""
+    if question["op"] == "names":
+        return {"names": names()}, b""
+    if question["op"] == "entry":
+        return {"entry": _entry(question["name"])}, b""
+    return {"catalogue": [_entry(name) for name in names()]}, b""
 
 
-def _catalogue() -> list[dict[str, Any]]:
+def _entry(name: str) -> dict[str, Any]:
+    """Returns one backend's entry of the catalogue. Whatever is wrong with it is its problem alone: others
+    are listed beside it."""
+    from harness.backend.declared import require_declared
     from harness.backend.options import option_table
-    from harness.backend.registry import installed_version, load, names
+    from harness.backend.registry import installed_version, load
 
-    entries = []
-    for name in names():
-        entry: dict[str, Any] = {
-            "name": name,
-            "distribution": "",
-            "version": "",
-            "problem": "",
-            "dialects": [],
-            "options": [],
-            "engines": {},
-            "knows_one_end": "",
-        }
-        try:
-            adapter = load(name)
-            entry["distribution"], entry["version"] = (
-                adapter.distribution,
-                installed_version(adapter.distribution) or "",
+    entry = _empty_entry(name)
+    try:
+        adapter = load(name)
+        require_declared(name, adapter)
+        entry["distribution"], entry["version"] = (
+            adapter.distribution,
+            installed_version(adapter.distribution) or "",
+        )
+        if adapter.distribution and not entry["version"]:
+            entry["problem"] = f"{adapter.distribution} is not installed"
+        entry["dialects"] = sorted(adapter.dialects)
+        entry["engines"] = {engine: dict(options) for engine, options in adapter.engines.items()}
+        entry["knows_one_end"] = adapter.knows_one_end
+        for option in option_table(adapter):
+            entry["options"].append(
+                f"{option.name}={'|'.join(option.choices) or option.kind} (default {option.default})"
             )
-            if adapter.distribution and not entry["version"]:
-                entry["problem"] = f"{adapter.distribution} is not installed"
-            entry["dialects"] = sorted(adapter.dialects)
-            entry["engines"] = {engine: dict(options) for engine, options in adapter.engines.items()}
-            entry["knows_one_end"] = adapter.knows_one_end
-            for option in option_table(adapter):
-                entry["options"].append(
-                    f"{option.name}={'|'.join(option.choices) or option.kind} (default {option.default})"
-                )
-        except BadInput as error:
-            entry["problem"] = str(error)
-        entries.append(entry)
-    return entries
+    except BadInput as error:
+        entry["problem"] = str(error)
+    except Exception as error:  # what an adapter that breaks the contract can raise where it is looked at
+        entry["problem"] = f'backend "{name}" breaks the contract: {error_text(error, 300)}'
+    return entry
+
+
+def _empty_entry(name: str, problem: str = "") -> dict[str, Any]:
+    return {
+        "name": name,
+        "distribution": "",
+        "version": "",
+        "problem": problem,
+        "dialects": [],
+        "options": [],
+        "engines": {},
+        "knows_one_end": "",
+    }
 
 
 def _places(names: list[str]) -> dict[str, tuple[str, str]]:
+    from harness.backend.declared import require_declared
     from harness.backend.registry import installed_version, load
 
-    distributions = {name: load(name).distribution for name in names}
-    return {
-        name: (distribution, installed_version(distribution) or "")
-        for name, distribution in distributions.items()
-    }
+    found = {}
+    for name in names:
+        adapter = load(name)
+        require_declared(name, adapter)
+        found[name] = adapter.distribution, installed_version(adapter.distribution) or ""
+    return found
 
 
 def _describe(specs: list[str], names: list[str], read: list[str]) -> dict[str, Any]:
@@ -196,10 +225,12 @@ def _readings(
 
 
 def _arm(spec: BackendSpec) -> Arm:
+    from harness.backend.declared import require_declared
     from harness.backend.registry import load, make, recorded_version
     from harness.backend.vocabulary import byte_vocabulary
 
     adapter: Adapter | type[Adapter] = load(spec.name)
+    require_declared(spec.name, adapter)
     try:
         adapter = make(spec, byte_vocabulary())
     except ValueError as error:
@@ -218,14 +249,22 @@ def _arm(spec: BackendSpec) -> Arm:
         adapter.mask_format,
         tuple(sorted(adapter.documented)),
         adapter.knows_one_end,
-        unicode=_unicode_version(adapter) if not isinstance(adapter, type) else "",
+        unicode=_unicode_version(spec, adapter) if not isinstance(adapter, type) else "",
     )
 
 
-def _unicode_version(adapter: Adapter) -> str:
+def _unicode_version(spec: BackendSpec, adapter: Adapter) -> str:
     """Returns the version of Unicode that the backend shows, or nothing if it dies or hangs.
 
-    It is asked in a child, because a backend that dies where it compiles must not end the run."""
+    It is asked in a child, because a backend that dies where it compiles must not end the run. A thread that
+    the adapter began is not in the child, so there another one is made."""
+    from harness.backend.registry import make
     from harness.backend.unicode_age import unicode_version
+    from harness.backend.vocabulary import byte_vocabulary
 
-    return answer_of_a_child(partial(unicode_version, adapter), PROBE_SECONDS) or ""
+    is_whole = threading.active_count() == 1
+
+    def ask() -> str:
+        return unicode_version(adapter if is_whole else make(spec, byte_vocabulary()))
+
+    return answer_of_a_child(ask, PROBE_SECONDS) or ""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import takewhile
 from typing import Any, ClassVar, Literal
@@ -225,13 +225,13 @@ class Adapter(ABC):
     refused_vocabulary: str = ""
     """Why the library's own loader refuses the vocabulary; every grammar is declined then."""
     knows_one_end: str = ""
-    """For a library that knows one id of end-of-sequence only: a sentence that says so, with its source.
-    Empty for one that takes all ids of a vocabulary."""
+    """For a library that knows one id of end-of-sequence only, or some: a sentence that says so, with its
+    source. Empty for one that takes all ids of a vocabulary."""
 
     vocabulary: Vocabulary
     """The vocabulary as the library knows it: where that knows one id of end-of-sequence only, the first is
-    the only one, and the others are special tokens like any other, allowed nowhere. A run says so once, and
-    nothing is held against the backend for it."""
+    the only one unless the adapter says another (`take_ends`), and the others are special tokens like any
+    other, allowed nowhere. A run says so once, and nothing is held against the backend for it."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
@@ -242,6 +242,11 @@ class Adapter(ABC):
         """Says that the library knows one id of end-of-sequence only, as `knows_one_end` does, for what is
         found out with the vocabulary."""
         self.knows_one_end, self.vocabulary = why, self.vocabulary.with_one_end()
+
+    def take_ends(self, why: str, ends: Sequence[int]) -> None:
+        """Says which of a vocabulary's ids of end-of-sequence the library knows, where these are neither all
+        of them nor the first alone; `why` as in `knows_one_end`."""
+        self.knows_one_end, self.vocabulary = why, replace(self.vocabulary, eos_tokens=tuple(ends))
 
     @abstractmethod
     def compile(self, grammar: Grammar) -> CompiledGrammar:

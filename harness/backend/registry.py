@@ -264,7 +264,9 @@ def _import(module: str, name: str, hint: str = "") -> Any:
         adapter = find_spec(module) if not hint else None
         hint = how_to_install(Path(adapter.origin)) if adapter and adapter.origin else hint
         raise BadInput(f'backend "{name}" cannot be imported: {error}; {hint}') from error
-    except Exception as error:  # a library that is there but broken
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a library that is there but broken, exits, or panics in Rust
         raise BadInput(f'backend "{name}" cannot be imported: {type(error).__name__}: {error}') from error
 
 

@@ -40,7 +40,7 @@ from harness.backend.grammar import (
     UnsupportedVocabulary,
     allocate_bitmask,
 )
-from harness.backend.token_bytes.look import wrong_of
+from harness.backend.token_bytes.look import reading_of, wrong_of
 from harness.backend.vocabulary import Vocabulary, load_vocabulary
 from harness.backend.vocabulary.gguf import NAMES_OF_ENDS
 from harness.backend.vocabulary.gguf_file import Shape, write_vocabulary
@@ -135,6 +135,22 @@ def test_a_file_ends_for_us_where_it_ends_for_the_library(tmp_path: Path, withou
         walked = adapter.compile(Grammar("choice", '["a"]')).start()
         assert walked.accept_token(letters.index("a")) and walked.accept_token(end)
         assert walked.is_terminated()
+
+
+def test_of_more_ends_than_a_file_has_places_for_the_rest_is_said_to_be_unknown() -> None:
+    ends = {256: "</s>", 257: "<|eot|>", 258: "<|call|>", 259: "<|stop|>"}
+    whole = load_vocabulary("bytes")
+    tokens = (*whole.tokens, b"", b"", b"")
+    vocabulary = replace(whole, tokens=tokens, special_tokens=ends, eos_tokens=tuple(ends))
+    adapter = make(vocabulary)
+    reading = reading_of(adapter)
+    assert adapter.vocabulary.eos_tokens == reading.ends == vocabulary.eos_tokens[:3]
+    assert "places for three" in adapter.knows_one_end == reading.knows_one_end
+    assert [result for result in check_adapter(adapter) if result.status in ("failed", "error")] == []
+    walked = adapter.compile(Grammar("choice", '["a"]')).start()
+    assert walked.accept_token(vocabulary.ids_by_bytes[b"a"])
+    assert allowed(walked, vocabulary) == set(vocabulary.eos_tokens[:3])
+    assert make(replace(vocabulary, eos_tokens=vocabulary.eos_tokens[:3])).knows_one_end == ""
 
 
 def test_handed_bytes_are_read_but_for_control_tokens_and_nul(served: Vocabulary) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,10 @@ from adapter_tools import BYTES, Tools, maker
 from adapter_tools import bits as allowed
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_tokenizers import byte_level
+from tokenizers import Tokenizer
 
+from harness.backend.contract import check_adapter
 from harness.backend.grammar import (
     Dialect,
     Grammar,
@@ -21,7 +26,8 @@ from harness.backend.grammar import (
     allocate_bitmask,
     allowed_tokens,
 )
-from harness.backend.vocabulary import Vocabulary
+from harness.backend.token_bytes.look import reading_of
+from harness.backend.vocabulary import Vocabulary, load_vocabulary
 
 pytest.importorskip("outlines_core")
 
@@ -270,3 +276,34 @@ def test_a_choice_is_exactly_its_strings_whatever_they_contain(texts: list[str],
 @given(st.sampled_from(["[ab]{0,3}c?", "a[bc]*", "a?b?c?", "[^a]b*"]), st.text("abc", max_size=5))
 def test_walking_bytes_agrees_with_pythons_re_on_simple_patterns(pattern: str, text: str) -> None:
     assert holds("regex", pattern, text) == bool(re.fullmatch(pattern, text))
+
+
+@pytest.mark.parametrize(
+    ("stated", "end"),
+    [
+        (lambda call: call, "<|call|>"),
+        (lambda call: [call], "<|endoftext|>"),
+        (lambda call: None, "<|endoftext|>"),
+    ],
+    ids=["number", "list", "nothing"],
+)
+def test_the_end_is_the_one_that_the_librarys_own_loader_takes(
+    tmp_path: Path, stated: Callable[[int], object], end: str
+) -> None:
+    folder = byte_level(tmp_path / "letters")
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.add_special_tokens(["<|call|>"])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    ids = tokenizer.get_vocab()
+    call, usual = ids["<|call|>"], ids["<|endoftext|>"]
+    (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": stated(call)}))
+    vocabulary = load_vocabulary(str(folder))
+    assert set(vocabulary.eos_tokens) == ({usual} if stated(0) is None else {usual, call})
+    for loader, wanted in (("library", ids[end]), ("bytes", usual)):
+        adapter = make(vocabulary, loader=loader)
+        assert (adapter.loader, adapter.vocabulary.eos_tokens) == (loader, (wanted,))
+        assert reading_of(adapter).ends == (wanted,)
+        assert [result for result in check_adapter(adapter) if result.status in ("failed", "error")] == []
+        walked = adapter.compile(Grammar("choice", '["a"]')).start()
+        assert walked.accept_token(ids["a"])
+        assert allowed(walked, vocabulary) == {wanted} and walked.is_accepting()

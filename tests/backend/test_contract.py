@@ -77,7 +77,11 @@ def test_what_a_backend_raises_is_an_error_in_one_line() -> None:
             raise Panic("index out of\nbounds")
 
     results = check_adapter(Panics(miniatures.small_vocabulary()))
-    assert {(result.status, result.text) for result in results} == {("error", "Panic: index out of bounds")}
+    told, *others = sorted(
+        results, key=lambda result: result.check != "distribution_and_dialects_are_declared"
+    )
+    assert told.status == "passed", "for this nothing is compiled"
+    assert {(result.status, result.text) for result in others} == {("error", "Panic: index out of bounds")}
 
 
 @cache

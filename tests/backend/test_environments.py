@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -292,6 +293,23 @@ def test_a_path_is_known_by_its_content(tmp_path: Path) -> None:
     assert source_of("toy-backend", str(checkout)) == before, "what building writes is no change"
     (checkout / "code.py").write_text("x = 1")
     assert source_of("toy-backend", str(checkout)).digest != before.digest
+
+
+@pytest.mark.parametrize("change", ["taken away", "an older one in its place", "renamed", "longer"])
+def test_a_checkout_is_known_by_every_file_of_it(tmp_path: Path, change: str) -> None:
+    for number, name in enumerate(("old.py", "middle.py", "new.py"), 1):
+        (tmp_path / name).write_text("x = 1")
+        os.utime(tmp_path / name, (number, number))
+    before = source_of("toy-backend", str(tmp_path))
+    old = tmp_path / "old.py"
+    if change == "taken away":
+        old.unlink()
+    elif change == "renamed":
+        old.rename(tmp_path / "other.py")
+    else:
+        old.write_text("x = 2" if change == "an older one in its place" else "x = 1 + 1")
+        os.utime(old, (0, 0) if change == "an older one in its place" else (1, 1))
+    assert source_of("toy-backend", str(tmp_path)).digest != before.digest, "the newest file is as it was"
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,19 @@ def test_a_loss_says_whose_it_is_and_costs_one_request(
     assert service.ask({"asked": 1}, seconds=30)[0] == {"echo": {"asked": 1}}
 
 
+@pytest.mark.parametrize(
+    ("harm", "cause"), [("none", ""), ("hangs", "timeout"), ("aborts", "crash"), ("raises", "raised")]
+)
+def test_what_loads_with_a_thread_answers_with_it(harm: str, cause: str) -> None:
+    with Service(LOADER, {"threads": True}, environment=FOUND) as service:
+        assert service.ask({"asked": 1}, seconds=30)[0] == {"echo": {"asked": 1}}
+        try:
+            assert service.ask({"harm": harm}, seconds=1)[0] == {"echo": {"harm": "none"}} and not cause
+        except Lost as lost:
+            assert lost.cause == cause
+        assert service.ask({"asked": 2}, seconds=30)[0] == {"echo": {"asked": 2}}
+
+
 def test_bad_input_is_raised_here(service: Service) -> None:
     with pytest.raises(BadInput, match="there is no such thing"):
         service.ask({"harm": "bad input"}, seconds=30)

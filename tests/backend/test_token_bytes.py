@@ -139,9 +139,9 @@ def test_every_sort_of_token_is_probed(letters: Vocabulary) -> None:
 # --------------------------------------------------------------------------------- the libraries' own loaders
 
 OWN = {
-    "xgrammar": ({"special_as_text": 1, "text_as_letters": 1}, {"special_as_text": 2}),
+    "xgrammar": ({"special_as_text": 1}, {"special_as_text": 2}),
     "llguidance": ({"text_as_special": 2}, {"special_as_text": 1}),
-    "outlines-core": ({}, {"special_as_text": 2}),
+    "outlines-core": ({"letters_kept": 1}, {"special_as_text": 2}),
 }
 """What each library's own loader reads wrongly of the two made-up tokenizers, by docs/tokenizers.md."""
 

@@ -399,7 +399,7 @@ def test_byte_level_folder_has_bytes_specials_padding_and_end(byte_level_folder:
     assert vocabulary.special_tokens[vocabulary.eos_token] == "<end>"
     assert vocabulary.padding_tokens == frozenset(range(277, 333))
     assert {bytes([byte]) for byte in range(256)} <= vocabulary.ids_by_bytes.keys()
-    assert "<tool_é>".encode() in vocabulary.ids_by_bytes
+    assert b"<tool_\xe9>" in vocabulary.ids_by_bytes, "its decoder reads every letter of it as a byte"
     assert b" name" in vocabulary.ids_by_bytes
 
 
@@ -487,6 +487,8 @@ def test_specials_beyond_the_models_width_are_cut_off(byte_level_folder: Path) -
         {"generation_config": {"eos_token_id": [276, 0]}},
         {"generation_config": {"eos_token_id": 276}},
         {"config": {"eos_token_id": 276}},
+        {"config": {"text_config": {"eos_token_id": [276, 0]}}},
+        {"config": {"eos_token_id": 276, "text_config": {"eos_token_id": 0}}},
     ],
     ids=str,
 )
@@ -527,6 +529,16 @@ def other_decoder(folder: Path) -> None:
     )
 
 
+def decoder_with_a_pattern(folder: Path) -> None:
+    document = json.loads((folder / "tokenizer.json").read_text())
+    steps = [
+        {"type": "Replace", "pattern": {"Regex": "[▁_]"}, "content": " "},
+        {"type": "ByteFallback"},
+        {"type": "Fuse"},
+    ]
+    add_config(folder, tokenizer=document | {"decoder": {"type": "Sequence", "decoders": steps}})
+
+
 def no_decoder(folder: Path) -> None:
     document = json.loads((folder / "tokenizer.json").read_text())
     add_config(folder, tokenizer=document | {"decoder": None})
@@ -551,6 +563,7 @@ def other_shape(folder: Path) -> None:
         (no_object, r"tokenizer\.json: not a tokenizer"),
         (other_decoder, r"decoder \(WordPiece\)"),
         (no_decoder, r"decoder \(none\)"),
+        (decoder_with_a_pattern, r"tokenizer\.json: its decoder replaces what a pattern matches"),
         (broken_model, r"tokenizer\.json: not a tokenizer"),
         (other_shape, r"tokenizer\.json: not a tokenizer"),
     ],

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from synthetic import ARMS, info
 
+from harness.backend.arm import Arm
+from harness.backend.arm import arm as arm_of
 from harness.rows.ends import ends_text, one_end_lines
 
 LLAMA = {"9": "<|eot_id|>", "1": "<|end_of_text|>", "8": "<|eom_id|>"}
@@ -26,6 +29,29 @@ def test_one_sentence_for_each_backend_names_what_it_knows_and_what_it_does_not(
         "qwen <|im_end|>, and not <|endoftext|>; no figure here counts that. Its manual says so."
     )
     assert ends_text(TWO) == "ends with <|im_end|> or <|endoftext|>"
+
+
+def reading(arm: Arm, vocabulary: str, ends: tuple[int, ...], why: str = "") -> dict[str, Any]:
+    who = {"backend": arm.backend, "version": arm.version, "options": arm.options}
+    return {**who, "vocabulary": vocabulary, "ends": ends, "knows_one_end": why}
+
+
+def test_the_ends_are_those_that_the_library_showed() -> None:
+    one, some, *others = ARMS
+    arms = (replace(one, knows_one_end="Its manual says so."), some, *others)
+    vocabularies = {"qwen": {"size": 10, "sha256": "", "eos_tokens": TWO}, "llama3": {"eos_tokens": LLAMA}}
+    readings = (
+        reading(one, "qwen", (5,), "Its manual says so."),
+        {"backend": one.backend, "version": one.version, "options": one.options, "problem": "it was lost"},
+        reading(some, "qwen", (7, 5)),
+        reading(some, "llama3", (9, 1), "A file has two places."),
+    )
+    assert one_end_lines(info(arms, vocabularies=vocabularies, readings=readings)) == (
+        "alpha knows one end-of-sequence, of qwen <|endoftext|>, and not <|im_end|>; of llama3 <|eot_id|>, "
+        "and not <|end_of_text|> or <|eom_id|>; no figure here counts that. Its manual says so.",
+        f"{arm_of(some)} does not know every end-of-sequence, of llama3 <|eot_id|> and <|end_of_text|>, and "
+        "not <|eom_id|>; no figure here counts that. A file has two places.",
+    )
 
 
 def test_nothing_is_said_where_every_vocabulary_has_one_or_nobody_knows() -> None:

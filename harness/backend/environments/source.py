@@ -46,14 +46,23 @@ def source_of(distribution: str, version: str) -> Source:
     if path.is_file():
         return Source(distribution, str(path), None, hashlib.sha256(path.read_bytes()).hexdigest())
     if path.is_dir():
-        newest = max((file.stat().st_mtime_ns for file in _source_files(path)), default=0)
-        return Source(distribution, str(path), None, hashlib.sha256(f"{path}\0{newest}".encode()).hexdigest())
+        return Source(distribution, str(path), None, _digest(path))
     raise BadInput(f"{path}: no such file or folder to install {distribution} from")
 
 
 def is_path(version: str) -> bool:
     """Does the text behind `==` name a file or a folder, and no version?"""
     return "/" in version or version.startswith((".", "~")) or version.endswith((".whl", ".tar.gz", ".zip"))
+
+
+def _digest(folder: Path) -> str:
+    """Returns a digest of the checkout's place and of each file's path, size and time of change. The newest
+    time alone would miss a file that is taken away, or that comes with a time of its own."""
+    digest = hashlib.sha256(os.fsencode(folder))
+    for file in sorted(_source_files(folder)):
+        known = file.stat()
+        digest.update(b"\0%s\0%d %d" % (os.fsencode(file), known.st_size, known.st_mtime_ns))
+    return digest.hexdigest()
 
 
 def _source_files(path: Path) -> Iterator[Path]:

@@ -1,5 +1,5 @@
 """The process itself: it loads what it needs once, then forks a child that answers requests, and another one
-when that child is lost.
+when that child is lost; where loading began a thread of Python it answers by itself.
 
 The client starts it as `python -m harness.backend.process`, with the interpreter of the environment that it
 is for. It decides nothing: a child that hangs or grows is killed from outside. Requests and answers are
@@ -14,6 +14,7 @@ import json
 import mmap
 import os
 import resource
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -83,7 +84,8 @@ def main(arguments: list[str]) -> None:
     send(control, {"event": "ready", **description})
     gc.collect()
     gc.freeze()
-    if asked["fork"]:
+    # A fork takes no thread along: who waits there for one that the adapter began would wait for ever.
+    if asked["fork"] and threading.active_count() == 1:
         fork_children(lambda: serve(handler, request, reply, bell), request, control)
     else:
         send(control, {"event": "child", "pid": getpid()})

@@ -53,7 +53,8 @@ class Start:
     then, and takes many answers at once; to wake it for each of them would cost the child more than to give
     them."""
     fork: bool = True
-    """Let it fork a child that serves; without, it serves itself, and to lose the child is to lose it all."""
+    """Let it fork a child that serves, unless loading begins a thread; without, it serves itself, and to lose
+    the child is to lose it all."""
 
 
 @dataclass(eq=False)

@@ -131,8 +131,10 @@ class Service:
 
     def renew(self) -> None:
         """Drop the child with all that it left behind, between two requests; the next one goes to a fresh
-        child of what is loaded."""
-        if self._process is not None:
+        child of what is loaded, or to another process where this one serves itself."""
+        if self._process is not None and self._process.child == self._process.popen.pid:
+            self.close()
+        elif self._process is not None:
             self._process.kill_children()
             self._process.child = None
 

@@ -38,6 +38,10 @@ class Reading:
     """The number of ids by kind (`harness.backend.token_bytes.compare.KINDS`)."""
     examples: tuple[dict[str, Any], ...]
     """A few ids of each kind: `token`, `kind`, and the true bytes and those of the backend as hex."""
+    ends: tuple[int, ...] = ()
+    """The ids of end-of-sequence that the backend knows of the vocabulary."""
+    knows_one_end: str = ""
+    """See `Adapter.knows_one_end`: of this vocabulary, where an adapter finds it out with that."""
 
 
 def reading_of(adapter: Adapter) -> Reading:
@@ -64,6 +68,8 @@ def summary_of(adapter: Adapter, wrong: Sequence[WrongToken] | None) -> Reading:
         wrong=len(wrong or ()),
         kinds=counts_of(wrong or ()),
         examples=tuple(example(each) for of_kind in kept.values() for each in of_kind),
+        ends=adapter.vocabulary.eos_tokens,
+        knows_one_end=adapter.knows_one_end,
     )
 
 
@@ -125,7 +131,7 @@ def look(spec: str, vocabulary: str, timeout_s: float, python: str = sys.executa
             probed += answer["asked"]
             if answer["shown"] and token not in known:
                 misread.append({"token": token, **answer["shown"]})
-    fields = stated["reading"] | {"examples": tuple(stated["reading"]["examples"])}
+    fields = stated["reading"] | {name: tuple(stated["reading"][name]) for name in ("examples", "ends")}
     return Looked(
         stated["size"], Reading(**fields), wrong, found, probed, misread, tuple(dict.fromkeys(losses))
     )

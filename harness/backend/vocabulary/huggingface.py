@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.backend.vocabulary.byte_level import bytes_of_letters
+from harness.backend.vocabulary.configured import add_configured, ends_of_sequence, model_width
 from harness.backend.vocabulary.families import Family
 from harness.backend.vocabulary.metaspace import MARKER, byte_of_piece, spelling_markers
 from harness.backend.vocabulary.model import MOST_IDS, Vocabulary
@@ -78,6 +79,7 @@ def _loaded(name: str, folder: Path, eos: tuple[int, ...], width: int) -> Vocabu
     try:
         # The library reads the file: a list of half a million merges would fill memory as Python's objects.
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        add_configured(tokenizer, folder)
         parts = _parts(tokenizer)
         meaning = _meaning(parts, folder)
         altered = {part: _without_prefix(parts[part]) for part in ("normalizer", "pre_tokenizer")}
@@ -87,7 +89,7 @@ def _loaded(name: str, folder: Path, eos: tuple[int, ...], width: int) -> Vocabu
         tokenizer.no_truncation()
         tokenizer.no_padding()
         tokenizer.encode_special_tokens = True
-        return _vocabulary(name, folder, parts, tokenizer, meaning, eos, width or _model_width(folder))
+        return _vocabulary(name, folder, parts, tokenizer, meaning, eos, width or model_width(folder))
     except (BadInput, KeyboardInterrupt, SystemExit):
         raise
     # what a file of another shape can raise: bare Exception, and where Rust panics a BaseException
@@ -128,7 +130,7 @@ def _vocabulary(
 ) -> Vocabulary:
     ids = tokenizer.get_vocab(with_added_tokens=True)
     added = tokenizer.get_added_tokens_decoder()
-    eos = eos or _ends_of_sequence(folder, ids)
+    eos = eos or ends_of_sequence(folder, ids)
     specials = {token: entry.content for token, entry in added.items() if entry.special}
     for piece, token in ids.items():
         if token in eos or piece == parts["model"]["unk_token"]:
@@ -146,10 +148,6 @@ def _vocabulary(
         named.add(token)
         if token not in specials:
             tokens[token] = meaning(piece)
-    if meaning is bytes_of_letters:
-        for token, entry in added.items():
-            if token not in specials:
-                tokens[token] = entry.content.encode()
 
     def tokenize(text: str) -> list[int]:
         return tokenizer.encode(text, add_special_tokens=False).ids
@@ -162,7 +160,7 @@ def _vocabulary(
         special_tokens={token: piece for token, piece in sorted(specials.items()) if token < size},
         padding_tokens=frozenset(range(size)) - named,
         tokenize=spelling_markers(tokenize, marker)
-        if MARKER in _replacements(parts) and min(marker) >= 0
+        if MARKER in _replacements(parts, folder) and min(marker) >= 0
         else tokenize,
         folder=folder,
     )
@@ -174,7 +172,7 @@ def _meaning(parts: dict[str, Any], folder: Path) -> Callable[[str], bytes]:
     if "ByteLevel" in kinds and set(kinds) <= {"ByteLevel", "Fuse"}:
         return bytes_of_letters
     if kinds and set(kinds) <= {"Metaspace", "Replace", "ByteFallback", "Fuse", "Strip"}:
-        replacements = _replacements(parts)
+        replacements = _replacements(parts, folder)
         byte_fallback = "ByteFallback" in kinds or bool(parts["model"]["byte_fallback"])
 
         def meaning(piece: str) -> bytes:
@@ -193,14 +191,19 @@ def _meaning(parts: dict[str, Any], folder: Path) -> Callable[[str], bytes]:
     )
 
 
-def _replacements(parts: dict[str, Any]) -> dict[str, str]:
+def _replacements(parts: dict[str, Any], folder: Path) -> dict[str, str]:
     """Returns what a metaspace decoder replaces in every piece; `Strip` only takes away the space before the
-    whole text."""
+    whole text. Raises BadInput where it replaces what a pattern matches."""
     replacements: dict[str, str] = {}
     for decoder in _components(parts["decoder"], "decoders"):
         if decoder["type"] == "Metaspace":
             replacements[decoder.get("replacement", MARKER)] = " "
-        elif decoder["type"] == "Replace" and "String" in decoder["pattern"]:
+        elif decoder["type"] == "Replace":
+            if "String" not in decoder["pattern"]:
+                raise BadInput(
+                    f"{folder / 'tokenizer.json'}: its decoder replaces what a pattern matches "
+                    f"({one_line(json.dumps(decoder['pattern']))[:100]}), and only fixed texts are read here"
+                )
             replacements[decoder["pattern"]["String"]] = decoder["content"]
     return replacements
 
@@ -230,59 +233,6 @@ def _components(component: dict[str, Any] | None, parts: str) -> Iterator[dict[s
         return
     for part in component[parts]:
         yield from _components(part, parts)
-
-
-def _ends_of_sequence(folder: Path, ids: dict[str, int]) -> tuple[int, ...]:
-    """Returns the ids with which an output may end, the one that the tokenizer names first. Raises BadInput
-    where the folder names none."""
-    known = set(ids.values())
-    ends: list[int] = []
-    for file in ("tokenizer_config.json", "special_tokens_map.json"):
-        piece = _read(folder / file).get("eos_token")
-        if isinstance(piece, dict):
-            piece = piece.get("content")
-        if not ends and isinstance(piece, str) and piece in ids:
-            ends = [ids[piece]]
-    for file in ("generation_config.json", "config.json"):
-        tokens = _read(folder / file).get("eos_token_id")
-        listed = [
-            token
-            for token in (tokens if isinstance(tokens, list) else [tokens])
-            if isinstance(token, int) and not isinstance(token, bool) and token in known
-        ]
-        if listed:
-            return tuple(dict.fromkeys([*ends, *listed]))
-    if ends:
-        return tuple(ends)
-    raise BadInput(
-        f'{folder}: no end-of-sequence token found; name one of its tokens as "eos_token" in '
-        "tokenizer_config.json"
-    )
-
-
-def _model_width(folder: Path) -> int:
-    """Returns the width of the model's logits, 0 if the folder does not say."""
-    config = _read(folder / "config.json")
-    of_text = config.get("text_config")
-    width = (
-        config.get("vocab_size") or (of_text.get("vocab_size") if isinstance(of_text, dict) else None) or 0
-    )
-    if not isinstance(width, int) or isinstance(width, bool) or width < 0:
-        raise BadInput(f'{folder / "config.json"}: "vocab_size" is no whole number')
-    return width
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """Returns the file's JSON object; empty if there is no such file."""
-    if not path.is_file():
-        return {}
-    try:
-        document = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise BadInput(f"{path}: no JSON ({one_line(str(error))[:200]})") from error
-    if not isinstance(document, dict):
-        raise BadInput(f"{path}: not a JSON object")
-    return document
 
 
 def _local_folder(source: str) -> Path | None:

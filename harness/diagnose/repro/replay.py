@@ -101,7 +101,7 @@ def _messages(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
     tokens = question["walk"]
     if tokens is None:
         instance = Instance("", bytes.fromhex(question["content"]), None, tokens=tuple(question["tokens"]))
-        tokens = [*instance.ids(vocabulary), vocabulary.eos_token]
+        tokens = [*instance.ids(vocabulary), adapter.vocabulary.eos_token]
     walk = spelled(vocabulary, tokens)
     library = f"{adapter.distribution} {installed_version(adapter.distribution)}"
     yield {"script": "" if walk is None else adapter.script(grammar), "library": library, "walk": walk}

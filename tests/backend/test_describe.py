@@ -1,0 +1,96 @@
+"""What can be found here, where a third party's adapter breaks the contract or ends the process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.backend import registry
+from harness.backend.describe import catalogue, describe, places
+from harness.backend.installed import chosen_backends
+from harness.errors import BadInput
+
+ADAPTER = """
+from harness import Adapter
+{first}
+class Toy(Adapter):
+    {distribution}
+    dialects = {dialects}
+    def __init__(self, vocabulary, *, {option}):
+        super().__init__(vocabulary)
+    def compile(self, grammar):
+        raise NotImplementedError
+"""
+RIGHT = {
+    "first": "",
+    "distribution": "distribution = 'numpy'",
+    "dialects": "{'choice'}",
+    "option": "size: int = 1",
+}
+WRONG = {
+    "exits": ({"first": "raise SystemExit('no GPU here')"}, "cannot be imported: SystemExit: no GPU here"),
+    "nameless": ({"distribution": "pass"}, "breaks the contract: distribution must be a text"),
+    "texts": (
+        {"dialects": "'choice'"},
+        "breaks the contract: dialects must be a set of names; it is 'choice'",
+    ),
+    "unknown": (
+        {"dialects": "{'peg', 'choice'}"},
+        "breaks the contract: dialects has peg; the known ones are",
+    ),
+    "floats": (
+        {"option": "scale: float = 1.0"},
+        'breaks the contract: TypeError: option "scale" is annotated',
+    ),
+}
+
+
+def plug_in(folder: Path, name: str, **wrong: str) -> None:
+    (folder / f"{name}.py").write_text(ADAPTER.format(**RIGHT | wrong))
+    announced = folder / f"{name}-1.dist-info"
+    announced.mkdir()
+    (announced / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+    (announced / "entry_points.txt").write_text(f"[{registry.GROUP}]\n{name} = {name}:Toy\n")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where packages can be imported from, here and in other processes."""
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delenv(registry.NO_PLUGINS, raising=False)
+    return tmp_path
+
+
+def test_a_broken_plug_in_is_one_line_beside_the_others(folder: Path) -> None:
+    plug_in(folder, "right")
+    for name, (wrong, _) in WRONG.items():
+        plug_in(folder, name, **wrong)
+    entries = {entry["name"]: entry for entry in catalogue()}
+    assert (entries["right"]["problem"], entries["right"]["options"]) == ("", ["size=int (default 1)"])
+    for name, (_, problem) in WRONG.items():
+        assert problem in entries[name]["problem"] and "\n" not in entries[name]["problem"]
+    said: list[str] = []
+    taken = chosen_backends(list(entries.values()), said.append).split(",")
+    assert "right" in taken and not WRONG.keys() & set(taken)
+    assert "xgrammar" in entries and "exits" in said[0]
+
+
+@pytest.mark.long
+def test_a_plug_in_that_ends_the_process_is_one_line_beside_the_others(folder: Path) -> None:
+    plug_in(folder, "right")
+    plug_in(folder, "aborts", first="import os; os.abort()")
+    entries = {entry["name"]: entry for entry in catalogue()}
+    assert entries["right"]["problem"] == ""
+    assert "a backend ended the process that imported it (killed by SIGABRT)" in entries["aborts"]["problem"]
+
+
+@pytest.mark.parametrize("name", ["exits", "nameless", "texts", "unknown"])
+def test_a_broken_adapter_that_is_named_is_bad_input(folder: Path, name: str) -> None:
+    wrong, problem = WRONG[name]
+    plug_in(folder, name, **wrong)
+    for ask in (lambda: describe([name], []), lambda: places([name])):
+        with pytest.raises(BadInput) as caught:
+            ask()
+        assert str(caught.value).startswith(f'backend "{name}" {problem}')
