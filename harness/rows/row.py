@@ -295,7 +295,8 @@ class RunInfo:
     readings: tuple[dict[str, Any], ...] = ()
     """What each backend that shows it takes the tokens of each vocabulary for: `backend`, `version`,
     `options`, `vocabulary`; `loader`, `refused`, `stated`, `wrong`, `kinds`, `examples`, `ends` and
-    `knows_one_end` (`harness.backend.token_bytes.look.Reading`), or `problem`. Runs from before this field have none."""
+    `knows_one_end` (`harness.backend.token_bytes.look.Reading`), or `problem`. Runs from before
+    this field have none."""
     asked: tuple[str, ...] = ()
     """The suites as the command named them: names of ours, or paths. Empty where it named none, and in runs
     from before this field."""
