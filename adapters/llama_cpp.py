@@ -31,7 +31,7 @@ FEWER_ENDS = (
     "A GGUF file has places for three ids of end-of-sequence, and the library knows others by their names "
     "only (special_eog_ids of llama.cpp src/llama-vocab.cpp)."
 )
-"""What is said of a vocabulary with ends that the library does not know."""
+"""The sentence with which a run says why the library does not know every end of a vocabulary."""
 
 
 class _LlamaObject(GrammarObject):

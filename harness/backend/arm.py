@@ -21,15 +21,15 @@ class OfABackend(Protocol):
 
 def arm(of: OfABackend) -> str:
     """Returns the backend as people call it: name and options."""
-    return f"{of.backend}:{of.options}" if of.options else of.backend
+    return pinned(of, "")
 
 
 def pinned(of: OfABackend, version: str) -> str:
     """Returns the backend as `--backends` takes it, pinned to the version that a run saw, if it saw one:
     another version must not answer for it.
     """
-    wanted = f"=={version}" if version else ""
-    return of.backend + wanted + (f":{of.options}" if of.options else "")
+    wanted = f"{of.backend}=={version}" if version else of.backend
+    return f"{wanted}:{of.options}" if of.options else wanted
 
 
 def are_versions(one: OfABackend, other: OfABackend) -> bool:

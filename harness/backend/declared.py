@@ -27,7 +27,12 @@ def wrongly_declared(adapter: Adapter | type[Adapter]) -> str:
     return ""
 
 
-def require_declared(name: str, adapter: Adapter | type[Adapter]) -> None:
-    """Raises BadInput, which names the backend, unless the adapter says of itself what the contract asks."""
+def load_declared(name: str) -> type[Adapter]:
+    """Returns the adapter class of a backend. Raises BadInput, which names the backend, also where the class
+    does not say of itself what the contract asks."""
+    from harness.backend.registry import load
+
+    adapter = load(name)
     if problem := wrongly_declared(adapter):
         raise BadInput(f'backend "{name}" breaks the contract: {problem}')
+    return adapter

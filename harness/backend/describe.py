@@ -134,14 +134,13 @@ def _answer(question: dict[str, Any], blob: bytes) -> Answer:
 def _entry(name: str) -> dict[str, Any]:
     """Returns one backend's entry of the catalogue. Whatever is wrong with it is its problem alone: others
     are listed beside it."""
-    from harness.backend.declared import require_declared
+    from harness.backend.declared import load_declared
     from harness.backend.options import option_table
-    from harness.backend.registry import installed_version, load
+    from harness.backend.registry import installed_version
 
     entry = _empty_entry(name)
     try:
-        adapter = load(name)
-        require_declared(name, adapter)
+        adapter = load_declared(name)
         entry["distribution"], entry["version"] = (
             adapter.distribution,
             installed_version(adapter.distribution) or "",
@@ -176,15 +175,14 @@ def _empty_entry(name: str, problem: str = "") -> dict[str, Any]:
 
 
 def _places(names: list[str]) -> dict[str, tuple[str, str]]:
-    from harness.backend.declared import require_declared
-    from harness.backend.registry import installed_version, load
+    from harness.backend.declared import load_declared
+    from harness.backend.registry import installed_version
 
-    found = {}
-    for name in names:
-        adapter = load(name)
-        require_declared(name, adapter)
-        found[name] = adapter.distribution, installed_version(adapter.distribution) or ""
-    return found
+    distributions = {name: load_declared(name).distribution for name in names}
+    return {
+        name: (distribution, installed_version(distribution) or "")
+        for name, distribution in distributions.items()
+    }
 
 
 def _describe(specs: list[str], names: list[str], read: list[str]) -> dict[str, Any]:
@@ -225,12 +223,11 @@ def _readings(
 
 
 def _arm(spec: BackendSpec) -> Arm:
-    from harness.backend.declared import require_declared
-    from harness.backend.registry import load, make, recorded_version
+    from harness.backend.declared import load_declared
+    from harness.backend.registry import make, recorded_version
     from harness.backend.vocabulary import byte_vocabulary
 
-    adapter: Adapter | type[Adapter] = load(spec.name)
-    require_declared(spec.name, adapter)
+    adapter: Adapter | type[Adapter] = load_declared(spec.name)
     try:
         adapter = make(spec, byte_vocabulary())
     except ValueError as error:

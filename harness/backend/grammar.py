@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
 from typing import Any, ClassVar, Literal
@@ -241,12 +241,12 @@ class Adapter(ABC):
     def take_one_end(self, why: str) -> None:
         """Says that the library knows one id of end-of-sequence only, as `knows_one_end` does, for what is
         found out with the vocabulary."""
-        self.knows_one_end, self.vocabulary = why, self.vocabulary.with_one_end()
+        self.take_ends(why, self.vocabulary.eos_tokens[:1])
 
     def take_ends(self, why: str, ends: Sequence[int]) -> None:
         """Says which of a vocabulary's ids of end-of-sequence the library knows, where these are neither all
         of them nor the first alone; `why` as in `knows_one_end`."""
-        self.knows_one_end, self.vocabulary = why, replace(self.vocabulary, eos_tokens=tuple(ends))
+        self.knows_one_end, self.vocabulary = why, self.vocabulary.with_ends(tuple(ends))
 
     @abstractmethod
     def compile(self, grammar: Grammar) -> CompiledGrammar:

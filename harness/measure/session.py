@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.backend.arm import Arm, arm, arm_names
-from harness.backend.describe import Description, describe
-from harness.backend.environments.build import resolve
+from harness.backend.describe import Description
 from harness.backend.registry import parse_specs
 from harness.backend.vocabulary import prepare_vocabulary
 from harness.backend.vocabulary.fetched import with_all
@@ -27,11 +26,10 @@ from harness.measure.protocol import PROFILES, PROTOCOL, MeasuredArm, MeasurePro
 from harness.measure.record import Measurement, MeasureRecorder, Trace, has_measurement, read_measurement
 from harness.rows.folder import locked, now
 from harness.rows.machine import hardware, hardware_key
-from harness.rows.reading import reading_lines
 from harness.rows.row import Row, RunInfo, verdict
 from harness.rows.store import has_begun, read_cases, read_info, read_rows
 from harness.running.session import Request as RunRequest
-from harness.running.session import check_distinct, run
+from harness.running.session import look_at, run
 
 SUITES = {
     "quick": (MEASURED,),
@@ -83,13 +81,8 @@ def _with_reference(scouting: RunRequest, reference: str, say: Callable[[str], N
     for name in scouting.suites:
         find_suite(name)
     vocabularies = tuple(map(prepare_vocabulary, with_all(scouting.vocabularies or ())))
-    say("looking at the backends and their versions ...")
-    specs, pythons = zip(*resolve(parse_specs(scouting.backends), say), strict=True)
-    described = describe([str(spec) for spec in specs], vocabularies, pythons, reads=True)
-    check_distinct(described)
+    described = look_at(parse_specs(scouting.backends), vocabularies, say)
     measured_arms(described.arms, reference)
-    for line in reading_lines(described.readings):
-        say(line)
     return described
 
 

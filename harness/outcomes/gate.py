@@ -18,7 +18,7 @@ EXIT_CODES: dict[Verdict, int] = {
 
 
 NO_BASE = "nothing to hold the run against"
-"""What is said in place of a verdict where a run that is complete was held against nothing."""
+"""The words that stand in place of a verdict where a complete run was held against nothing."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.backend.arm import OfABackend, pinned
 from harness.cases.suite import suite_names
 from harness.rows.row import RunInfo
 
@@ -33,13 +34,12 @@ def suite_word(suite: str) -> str:
     return suite if suite in suite_names() else f"CORPUS/{suite}"
 
 
-def spec_of(backend: str, version: str, options: str, pinned: bool = True) -> str:
+def spec_of(of: OfABackend, version: str, released: bool = True) -> str:
     """Returns the backend as `--backends` takes it.
 
     A version with a local part (`1.0+inner-0.2`) names no release of an index, so it is left out.
     """
-    wanted = f"=={version}" if pinned and version and "+" not in version else ""
-    return f"{backend}{wanted}{':' if options else ''}{options}"
+    return pinned(of, version if released and "+" not in version else "")
 
 
 def more(verb: str, runs: Sequence[tuple[Path, RunInfo]], specs: Sequence[str], *options: str) -> str:

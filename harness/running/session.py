@@ -148,7 +148,7 @@ def run(
     folder, run_id = _folder(request)
     with locked(folder):
         if described is None:
-            described = _described(specs, names, say)
+            described = look_at(specs, names, say)
         prepared = Prepared(request, folder, run_id, suites, specs, described)
         if not address:
             return _walk_prepared(prepared, request.jobs, run_all, say, report)
@@ -158,7 +158,7 @@ def run(
             return _walk_prepared(prepared, jobs, walk, say, report)
 
 
-def _described(
+def look_at(
     specs: Sequence[BackendSpec], vocabularies: Sequence[str], say: Callable[[str], None]
 ) -> Description:
     """Returns what the backends and vocabularies are, and says which tokens a backend reads wrongly. Raises

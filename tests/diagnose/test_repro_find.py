@@ -1,5 +1,5 @@
-"""Of all that a run saw of a case, the failure is found that is asked for, and rather one that the backend
-does not document."""
+"""`find_failure` finds the failure that is asked for among all that a run saw of a case, and prefers one that
+the backend does not document."""
 
 from __future__ import annotations
 

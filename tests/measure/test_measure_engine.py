@@ -279,7 +279,7 @@ def test_disturbance_is_decided_by_numbers_fixed_beforehand() -> None:
 
 
 def test_only_what_is_stolen_from_the_arms_processor_counts(tmp_path: Path) -> None:
-    """Of 64 processors the others lose time too, which takes nothing from the arm."""
+    """The other processors of the machine lose time too, which takes nothing from the arm."""
     stat = tmp_path / "stat"
     stat.write_text(
         "cpu  9 0 9 9 0 0 0 6000 0 0\ncpu1 9 0 9 9 0 0 0 100 0 0\ncpu10 9 0 9 9 0 0 0 700 0 0\nintr 1\n"

@@ -294,8 +294,8 @@ def test_per_token_figures_are_the_minimum_over_everything(tmp_path: Path) -> No
 def test_the_medians_of_terminal_and_table_are_the_same(
     tmp_path: Path, cases: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of an even number of cases the terminal showed the larger of the two in the middle, the table the
-    smaller."""
+    """Where the number of cases was even, the terminal showed the larger of the two values in the middle, and
+    the table the smaller one."""
     arms = {REFERENCE: steady(1, 0), COPY: steady(1, 0)}
     write_measurement(tmp_path, arms, forks=1, cases=cases)
     monkeypatch.setattr(Figures, "median", lambda self, arm, metric, case: (int(case[-1]) + 1) * 1e6)

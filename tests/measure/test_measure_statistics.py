@@ -130,7 +130,7 @@ def test_too_few_groups_have_no_interval_of_the_median() -> None:
 
 
 def test_the_interval_of_a_median_of_single_values_has_the_ranks_of_the_sign_test() -> None:
-    """Of twelve the second is above the median in 13 of 4,096 times, the third in 79."""
+    """The second of twelve values lies above the median in 13 of 4,096 draws, the third in 79."""
     twelve = [np.array([float(each)]) for each in (3, 11, 0, 7, 5, 9, 1, 10, 2, 8, 4, 6)]
     assert quantile_interval(twelve, 0.5) == (1.0, 10.0)
 

@@ -68,7 +68,7 @@ def test_suites_are_told_as_they_were_given() -> None:
 def test_a_command_carries_suites_vocabularies_versions_and_options(
     verb: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    specs = [spec_of(arm.backend, arm.version, arm.options, bool(arm.distribution)) for arm in ARMS]
+    specs = [spec_of(arm, arm.version, bool(arm.distribution)) for arm in ARMS]
     words = shlex.split(more(verb, [(Path("first run"), info(*RUN))], specs))
     told = vars(parser().parse_args(words[1:]))
     assert told["backends"] == "xgrammar==0.2.8:any_whitespace=false,my_module:Mine,vllm:wrapper=xgrammar"

@@ -155,7 +155,7 @@ def test_the_steps_are_those_of_the_run(decoded: Decoding) -> None:
 
 
 def test_grammars_are_compiled_in_every_cold_run_and_in_no_other(decoded: Decoding) -> None:
-    """Of each text the first request compiles its grammar; the others come to what it compiles."""
+    """In a cold run the first request with a text compiles its grammar, and the others use that."""
     for each in runs(decoded, "llguidance"):
         texts = {text["name"] for text in decoded.workloads[decoded.setting(each).workload]}
         for one in each.completed:

@@ -60,10 +60,10 @@ class Vocabulary:
         """Returns the id that the harness itself sends where it ends an output."""
         return self.eos_tokens[0]
 
-    def with_one_end(self) -> Vocabulary:
-        """Returns the vocabulary with its first id of end-of-sequence alone: the others are special tokens
-        like any other."""
-        return self if len(self.eos_tokens) == 1 else replace(self, eos_tokens=self.eos_tokens[:1])
+    def with_ends(self, ends: tuple[int, ...]) -> Vocabulary:
+        """Returns the vocabulary with these ids of end-of-sequence alone: others are special tokens like any
+        other."""
+        return self if ends == self.eos_tokens else replace(self, eos_tokens=ends)
 
     @property
     def size(self) -> int:

@@ -173,12 +173,11 @@ class Noticed:
         return tuple(sorted(names, key=lambda name: (self.order.get(name, MILDEST), name)))
 
 
-def _said(row: Row, faults: Iterable[outcome.Fault]) -> str:
+def _said(row: Row, faults: Sequence[outcome.Fault]) -> str:
     """Returns what was said of the worst of the row's faults of which anything was; those that fail nothing
     speak only where no other does."""
-    ordered = sorted(faults, key=lambda fault: (fault.documented, fault.order))
-    if any(not fault.documented for fault in ordered):
-        ordered = [fault for fault in ordered if not fault.documented]
+    failing = [fault for fault in faults if not fault.documented] or faults
+    ordered = sorted(failing, key=lambda fault: fault.order)
     said = [fault.finding.text if fault.finding is not None else row.text for fault in ordered]
     return next(filter(None, said), row.text)
 

@@ -156,17 +156,9 @@ class Inputs:
             for run in self.runs
             for name, about in run.info.vocabularies.items()
         }
-        advices = [stored_advice(run.folder) for run in self.runs]
-        if (advice := advices[0]) is None or len(advices) > 1:
-            return answer_of(backends, together(proofs), sizes, is_complete=not self.incomplete_runs)
-        return answer_of(
-            backends,
-            together(proofs),
-            sizes,
-            verb=advice.verb,
-            whose=WHOSE,
-            is_complete=not self.incomplete_runs,
-        )
+        tell = partial(answer_of, backends, together(proofs), sizes, is_complete=not self.incomplete_runs)
+        advice = stored_advice(self.runs[0].folder) if len(self.runs) == 1 else None
+        return tell() if advice is None else tell(verb=advice.verb, whose=WHOSE)
 
     @property
     def incomplete_runs(self) -> list[str]:

@@ -83,7 +83,7 @@ def commands(inputs: Inputs) -> dict[str, str]:
     )
     specs = list(
         dict.fromkeys(
-            spec_of(subject.backend, subject.version, subject.options, subject.backend in released)
+            spec_of(subject, subject.version, subject.backend in released)
             for subject in inputs.subjects
             if subject.line is None or not subject.line.is_control
         )

@@ -110,10 +110,9 @@ def _line(figure: str, unit: str, groups: Sequence[Values]) -> dict[str, Any]:
         return {"figure": figure, "unit": unit, "n": 0}
     values = np.concatenate(list(groups))
     shown: dict[str, float | None] = {
-        name: None if few(name, len(values)) else _round(observed_quantile(values, share))
+        name: None if name != "p50" and few(name, len(values)) else _round(observed_quantile(values, share))
         for name, share in SHARES.items()
     }
-    shown["p50"] = _round(observed_quantile(values, SHARES["p50"]))
     bounds = quantile_interval(groups, SHARES["p50"])
     shown["p50_low"], shown["p50_high"] = map(_round, bounds) if bounds else (None, None)
     return {"figure": figure, "unit": unit, "n": len(values), **shown, "max": _round(values.max())}

@@ -1,4 +1,4 @@
-"""What is said of a server whose answers were cut off at the limit, and where its invalid texts are shown."""
+"""The verdict on a server whose answers were cut off at the limit, and the place of its invalid texts."""
 
 from __future__ import annotations
 

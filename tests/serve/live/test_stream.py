@@ -18,7 +18,7 @@ ANNOTATION: dict[str, Any] = {
         {"index": 0, "finish_reason": None, "content_filter_results": {}, "content_filter_offsets": {}}
     ]
 }
-"""As Azure's asynchronous content filter sends it, some time after the text."""
+"""The annotation that Azure's asynchronous content filter sends some time after the text."""
 
 
 def streaming(*events: Any, texts: tuple[str, ...] = ("12",), end: bytes = b"") -> faults.Behaviour:
