@@ -13,7 +13,8 @@ from small_schemas import small_schema
 from harness.backend.grammar import Grammar
 from harness.cases.case import Case, case_id
 from harness.cases.case_line import case_from_line, case_to_line
-from harness.cases.generated.documents import Document, documents_for
+from harness.cases.generated import documents as generated
+from harness.cases.generated.documents import CLOCK_SECONDS, Document, documents_for
 from harness.cases.generated.generator import Generator
 from harness.cases.plain_constants import with_plain_constants
 from harness.cases.plan import PROFILES, write_plan
@@ -101,6 +102,31 @@ def test_bounds_are_met_exactly_and_missed_by_one() -> None:
     assert documents["breaks n > maximum by one"].content == b'{"n": 11}'
     documents = documents_of({"type": "string", "minLength": 2})
     assert len(json.loads(documents["breaks $ > minLength by one"].content)) == 1
+
+
+def test_alternatives_that_hold_one_another_have_documents() -> None:
+    condition = {
+        "anyOf": [
+            closed({"field": {"type": "string"}, "is": {"type": ["string", "number", "null"]}}),
+            closed({"all": {"type": "array", "items": {"$ref": "#/$defs/condition"}, "minItems": 1}}),
+        ]
+    }
+    schema = {**closed({"where": {"$ref": "#/$defs/condition"}}), "$defs": {"condition": condition}}
+    documents = documents_of(schema)
+    assert "breaks $defs.condition/anyOf/0.field > type" in documents
+
+
+def closed(properties: dict[str, Any]) -> dict[str, Any]:
+    """Returns the schema of an object that has all of these members and no other."""
+    required = list(properties)
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def test_what_is_made_until_the_time_on_the_clock_is_up_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, *[1.0] * 3, *[CLOCK_SECONDS + 1] * 1000])
+    monkeypatch.setattr(generated.time, "monotonic", lambda: next(clock))
+    made = documents_for('{"type": "object", "required": ["a", "b", "c", "d"]}', None, False)
+    assert 1 <= len(made) <= 3
 
 
 def test_each_value_of_an_enum_has_a_document_and_each_name_is_left_out() -> None:

@@ -28,6 +28,9 @@ MOST_DOCUMENTS = 150
 """Documents that are made of one schema."""
 SECONDS = 10.0
 """Processor time for all documents of one schema."""
+CLOCK_SECONDS = 20.0
+"""Seconds on the clock for them, which come first on a busy machine: less than the deadline after which the
+generator's process is lost with all of its documents."""
 SEARCH_SECONDS = 1.0
 """Processor time for one document."""
 FEW_ITEMS = 4
@@ -56,7 +59,7 @@ def documents_for(schema_text: str, draft: str | None, asserts_formats: bool) ->
     """Returns documents of a schema, and such as break one keyword of it, in the order in which `differences`
     wants them; none where no automaton has an answer. A document stands once, with all keywords that it
     serves."""
-    end = time.process_time() + SECONDS
+    end, clock_end = time.process_time() + SECONDS, time.monotonic() + CLOCK_SECONDS
     schema = json.loads(schema_text)
     if not isinstance(schema, dict):
         return []
@@ -69,7 +72,8 @@ def documents_for(schema_text: str, draft: str | None, asserts_formats: bool) ->
         served = {(place, document.valid) for document in documents for place in document.pointers}
         shortest = Difference("the shortest document", (), stage.schema, NEVER, True)
         for wanted in chain([shortest], differences(stage.schema)):
-            if len(documents) == MOST_DOCUMENTS or time.process_time() > end:
+            is_late = time.process_time() > end or time.monotonic() > clock_end
+            if is_late or len(documents) == MOST_DOCUMENTS:
                 return documents
             if (wanted.pointer, wanted.valid) in served or not _stands(schema, wanted.path):
                 continue

@@ -108,19 +108,20 @@ class JsonSchemaAutomaton(Automaton[Key]):
             return False
         return self.values.numbers.ends(frame.formulas, frame.literal) is not None
 
-    def _successors(self, key: Key) -> Iterator[tuple[int, int, Key]]:
+    def _expand(self, state: int) -> None:
         try:
             with self.budget.spending():
-                frame, around = key
-                after = (
-                    list(self._text(frame, around))
-                    if isinstance(frame, Text)
-                    else [(byte, byte, following) for byte, following in self._after(key)]
-                )
-                self.budget.check()
+                super()._expand(state)
         except RecursionError as error:
             raise NoOracle("the schema nests too deeply") from error
-        yield from after
+
+    def _successors(self, key: Key) -> Iterator[tuple[int, int, Key]]:
+        frame, around = key
+        if isinstance(frame, Text):
+            yield from self._text(frame, around)
+        else:
+            yield from ((byte, byte, following) for byte, following in self._after(key))
+        self.budget.check()
 
     def _after(self, key: Key) -> Iterator[tuple[int, Key]]:
         frame, around = key

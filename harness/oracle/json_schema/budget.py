@@ -26,10 +26,13 @@ class Budget:
 
     @contextmanager
     def spending(self) -> Iterator[None]:
-        """The time until the end of the block is taken off; blocks within it change nothing."""
+        """The time until the end of the block is taken off; blocks within it change nothing. Raises NoOracle
+        if none is left at its beginning."""
         if self._end is not None:
             yield
             return
+        if self._left <= 0:
+            raise self._over()
         self._end = time.thread_time() + self._left
         try:
             yield
@@ -46,4 +49,7 @@ class Budget:
     def check_now(self) -> None:
         """Raises NoOracle if the time is over; for steps that may take long by themselves."""
         if self._end is not None and time.thread_time() > self._end:
-            raise NoOracle(f"the reference automaton takes more than {self._seconds:g} s of processor time")
+            raise self._over()
+
+    def _over(self) -> NoOracle:
+        return NoOracle(f"the reference automaton takes more than {self._seconds:g} s of processor time")

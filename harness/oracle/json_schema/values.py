@@ -22,6 +22,7 @@ from harness.oracle.json_schema.atoms import (
     JsonType,
 )
 from harness.oracle.json_schema.budget import Budget
+from harness.oracle.json_schema.fixpoint import LeastAnswers
 from harness.oracle.json_schema.formula import (
     FALSE,
     TRUE,
@@ -67,39 +68,21 @@ class Values:
         self.budget = budget
         self.strings = Strings(schemas.automata, layout.raw, budget)
         self.numbers = Numbers(layout)
-        self._known: dict[Hashable, bool] = {}
+        self._answers = LeastAnswers()
         self._known_answers: dict[tuple[Formula, ...], tuple[tuple[bool, ...], ...]] = {}
         self._wanted_of: dict[tuple[Formula, str], Formula] = {}
         self._of_all_members: dict[Formula, frozenset[Hashable]] = {}
-        self._open: dict[Hashable, int] = {}
-        self._lowest = 1 << 30
         self._steps = 0
 
-    # -------------------------------------------------------------------------------------- least fixpoint
-
     def _decide(self, key: Hashable, search: Callable[[], bool]) -> bool:
-        """The answer of a search that may ask for its own answer: then the least one is meant.
+        """Returns the answer of a search that may ask for its own answer, for a value that has itself as a
+        part is none."""
 
-        A search that is asked again inside of itself is taken for false there: a value that has itself as a
-        part is none. What was found false by that is only kept once the outer search has ended.
-        """
-        found = self._known.get(key)
-        if found is not None:
-            return found
-        if key in self._open:
-            self._lowest = min(self._lowest, self._open[key])
-            return False
-        self._count()
-        depth = self._open[key] = len(self._open)
-        outer, self._lowest = self._lowest, 1 << 30
-        try:
-            answer = search()
-        finally:
-            del self._open[key]
-            own, self._lowest = self._lowest, min(outer, self._lowest if self._lowest < depth else 1 << 30)
-        if answer or own >= depth:
-            self._known[key] = answer
-        return answer
+        def counted() -> bool:
+            self._count()
+            return search()
+
+        return self._answers.answer(key, counted)
 
     def exists(self, formula: Formula) -> bool:
         """Is there a value that makes the formula true?"""
@@ -148,7 +131,7 @@ class Values:
                 after = simple_items(following[0])
                 if after in seen or after is FALSE:
                     continue
-                if array_holds(after) or self._known.get(("array", after)):
+                if array_holds(after) or self._answers.is_known_true(("array", after)):
                     return True
                 seen.add(after)
                 waiting.append(after)
@@ -334,7 +317,7 @@ class Values:
                         raise NoOracle("too many answers to what is asked of one part of a value")
                     found[answers] = None
                     yield answers
-        if not self._open:  # within a search, it may have taken its own answer for false
+        if self._answers.is_idle:  # within a search, it may have taken its own answer for false
             self._known_answers[questions] = tuple(found)
 
     def answers(

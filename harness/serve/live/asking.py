@@ -100,12 +100,12 @@ def body_of(
         if server.endpoint == "chat"
         else {"prompt": prompt}
     )
+    sampled = {"temperature": sampling.temperature, "seed": (sampling.seed + number) % (1 << 31)}
     body = {
         "model": server.model,
         **asked,
-        "max_tokens": sampling.limit,
-        "temperature": sampling.temperature,
-        "seed": (sampling.seed + number) % (1 << 31),
+        server.limit_field: sampling.limit,
+        **{name: value for name, value in sampled.items() if name not in server.left_out},
         "stream": True,
         "stream_options": {"include_usage": True},
         **fields,

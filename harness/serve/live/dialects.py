@@ -29,6 +29,8 @@ class ServerDialect:
     refuses_in_stream: bool = False
     """Whether the server answers a grammar that it cannot compile with status 200, and says within the stream
     that the request is bad."""
+    fields_differ: bool = False
+    """Whether one model takes fields of sampling that another refuses."""
 
     def fields(self, endpoint: Endpoint) -> Mapping[Dialect, Fields]:
         """Returns the table of the endpoint."""
@@ -85,7 +87,7 @@ _LLAMA_CPP: dict[Dialect, Fields] = {"json_schema": _field("json_schema"), "ebnf
 DIALECTS: dict[str, ServerDialect] = {
     dialect.name: dialect
     for dialect in (
-        ServerDialect("openai", {"json_schema": _response_format}),
+        ServerDialect("openai", {"json_schema": _response_format}, fields_differ=True),
         ServerDialect("vllm", _STRUCTURED, _STRUCTURED),
         ServerDialect("vllm-guided", _GUIDED, _GUIDED),
         ServerDialect(

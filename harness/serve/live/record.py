@@ -59,6 +59,8 @@ class LiveSetup:
     machine: dict[str, Any]
     """The client's machine, not the server's."""
     hardware: str
+    left_out: tuple[str, ...] = ()
+    """The fields of sampling that the model refuses, and that no request brings."""
     protocol: int = PROTOCOL
 
 

@@ -20,6 +20,9 @@ KEY_VARIABLE = "GRAMMARBENCH_API_KEY"
 FACT_BYTES, FACT_S = 8 << 20, 10.0
 """The most bytes and seconds of one answer about the server itself."""
 
+NEWER_LIMIT = "max_completion_tokens"
+"""What `max_tokens` is called by OpenAI's newer models."""
+
 VERSION_CHARACTERS = 80
 """The most characters of a server's version."""
 
@@ -34,6 +37,10 @@ class Server:
     """The version that the server gives; empty if it gives none."""
     model: str
     endpoint: Endpoint
+    limit_field: str = "max_tokens"
+    """The field of a request that holds the most output tokens."""
+    left_out: tuple[str, ...] = ()
+    """The fields of sampling that the model refuses, and that are not sent."""
 
 
 def base_of(url: str) -> str:

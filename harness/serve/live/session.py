@@ -40,6 +40,7 @@ from harness.serve.live.key import ApiKey
 from harness.serve.live.load import Load, Send, drive, due
 from harness.serve.live.record import LiveRecorder, LiveSetup, has_session, read_session
 from harness.serve.live.server import Server, base_of, find_server
+from harness.serve.live.wanted import as_wanted
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ def live(request: LiveRequest, say: Callable[[str], None]) -> Path:
     server = find_server(
         base, request.dialect, request.model, request.endpoint, request.key, request.deadlines
     )
+    server = as_wanted(server, request.sampling.temperature, request.key, request.deadlines)
     make_writable(folder)
     with locked(folder):
         draft = folder / f"cases.{secrets.token_hex(4)}.new"
@@ -133,6 +135,7 @@ def _run(folder: Path, run_id: str, plan: Plan, planned: LivePlan, say: Callable
         not_offered=len(planned.declined),
         machine=describe_machine(),
         hardware=hardware_key(hardware()),
+        left_out=server.left_out,
     )
     with (
         LiveRecorder(folder, setup) as recorder,

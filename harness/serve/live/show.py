@@ -66,6 +66,8 @@ def _head(summary: LiveSummary) -> list[str]:
         f"{setup.sampling.limit} tokens out",
         f"goodput: {summary.objectives}",
     ]
+    if setup.left_out:
+        lines.append(f"the model refuses {' and '.join(setup.left_out)}: its own are used")
     if not summary.lived.is_complete:
         lines.append("INCOMPLETE: the session has no end; it gates nothing")
     return lines

@@ -70,6 +70,8 @@ def _session(summary: LiveSummary) -> Session:
         "out. "
         f"Goodput: {summary.objectives}. Times as vLLM defines them, but the first token is the first text."
     )
+    if setup.left_out:
+        about += f" The model refuses {' and '.join(setup.left_out)}, so its own are used."
     roles = (("with a grammar", "constrained"), ("without", "none"))
     counts = (
         (called, figures.ends(answer for answer in summary.lived.answers if answer.role == role))
