@@ -17,9 +17,13 @@ pytestmark = pytest.mark.usefixtures("quick")
 
 OPENAI: dict[str, Any] = {"/v1/models": {"data": [{"id": "a-model", "owned_by": "openai"}]}}
 RENAMED = (
-    "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+    "Unsupported parameter: 'max_tokens' is not supported with this model. "
+    "Use 'max_completion_tokens' instead."
 )
-OWN_ONLY = "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) is supported."
+OWN_ONLY = (
+    "Unsupported value: 'temperature' does not support 0 with this model. "
+    "Only the default (1) value is supported."
+)
 
 
 def newer(talk: faults.Talk) -> str | None:
@@ -63,7 +67,7 @@ def test_what_a_model_refuses_by_name_is_named_otherwise_or_left_out(
 @pytest.mark.parametrize(
     "why",
     [
-        "Could not finish the message because max_tokens was reached. Please try again with higher max_tokens.",
+        "Could not finish the message because max_tokens was reached. Please try a higher max_tokens.",
         "The model `a-model` does not exist or you do not have access to it.",
     ],
 )
