@@ -200,12 +200,13 @@ def run_check(name: str, check: Check, subject: Subject) -> tuple[str, list[Find
 
 def stamped(name: str, check: Check, subject: Subject) -> Iterator[Finding]:
     """Yields the check's findings with the check's name, and with `documented` set for causes that the
-    backend documents; their texts are cut to LONGEST_TEXT."""
+    backend documents; their texts are cut to LONGEST_TEXT. In a case without instances none is along one."""
     for finding in check(subject):
         yield replace(
             finding,
             check=name,
             text=finding.text[:LONGEST_TEXT],
+            instance=finding.instance if subject.case.instances else None,
             documented=finding.documented or subject.adapter.documents(finding.cause),
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from harness.backend.contract.place import clone, take_back
 from harness.backend.grammar import GrammarObject, overrides
@@ -29,25 +30,23 @@ CATEGORY = "going back"
 
 
 def check_a_copy_is_independent(subject: Subject) -> Iterator[Finding]:
-    """A copy stands where the original does; moving either, or a copy of the copy, moves no other."""
+    """A copy stands where the original does, also when the original is gone; moving either, or a copy of the
+    copy, forth or back, moves no other."""
     purpose = "a_copy_is_independent"
     needs(subject, "copy")
     for place, original in standing(subject, purpose, few(subject)):
-        yield from _expect_copies_apart(subject, place, original)
+        yield from islice(_expect_copies_apart(subject, place, original), 1)  # what follows, follows from it
 
 
 def _expect_copies_apart(subject: Subject, place: Place, original: GrammarObject) -> Iterator[Finding]:
     def same(grammar_object: GrammarObject, expected: Look, text: str, *further: int) -> Iterator[Finding]:
-        now = look(subject, grammar_object)
-        if now != expected:
-            yield finding(subject, place, f"{text}: {change(subject, expected, now)}", further)
+        yield from _same(subject, place, grammar_object, expected, text, *further)
 
     here = look(subject, original)
     copied = clone(original)
-    wrong = list(same(copied, here, "a copy does not look as its original does"))
+    yield from same(copied, here, "a copy does not look as its original does")
     token = next_token(subject, place, here.allowed(subject))
-    if wrong or token is None:
-        yield from wrong
+    if token is None:
         return
     name = name_of(subject, token)
     fresh = subject.reach((*place.tokens, token))
@@ -59,10 +58,10 @@ def _expect_copies_apart(subject: Subject, place: Place, original: GrammarObject
     yield from same(copied, there, f"{name} leads a copy elsewhere than a fresh object", token)
     yield from same(original, here, f"{name}, accepted by a copy, moves the original", token)
     second = clone(copied)
-    original.accept_token(_another(subject, place, here, token))
+    has_moved = original.accept_token(_another(subject, place, here, token))
     yield from same(copied, there, f"moving the original moves its copy, which has accepted {name}", token)
-    del original
     yield from same(second, there, f"a copy of a copy, which has accepted {name}, looks different", token)
+    yield from _expect_a_copy_to_outlive_its_original(subject, place, there, token)
     if overrides(second, "rollback"):
         take_back(second, 1)
         yield from same(
@@ -71,6 +70,59 @@ def _expect_copies_apart(subject: Subject, place: Place, original: GrammarObject
         yield from same(
             copied, there, f"rollback of a copy moves the one that it was made of, past {name}", token
         )
+        yield from _expect_apart_backwards(subject, place, (original, copied), has_moved, there, token)
+
+
+def _same(
+    subject: Subject, place: Place, grammar_object: GrammarObject, expected: Look, text: str, *further: int
+) -> Iterator[Finding]:
+    now = look(subject, grammar_object)
+    if now != expected:
+        yield finding(subject, place, f"{text}: {change(subject, expected, now)}", further)
+
+
+def _expect_apart_backwards(
+    subject: Subject,
+    place: Place,
+    both: tuple[GrammarObject, GrammarObject],
+    has_moved: bool,
+    there: Look,
+    token: int,
+) -> Iterator[Finding]:
+    """Leads an original, which has accepted a token since it was copied if it `has_moved`, and then its copy,
+    which has accepted one, back to one token before the place."""
+    (original, copied), name = both, name_of(subject, token)
+    fresh, behind = subject.reach(place.tokens[:-1]), min(place.position, 1)
+    if fresh is None:
+        return
+    before = look(subject, fresh)
+    if count := has_moved + behind:
+        take_back(original, count)
+        text = f"rollback({count}) does not lead an object back from before it was copied"
+        yield from _same(subject, place, original, before, text)
+        text = f"rollback of the original moves its copy, which has accepted {name}"
+        yield from _same(subject, place, copied, there, text, token)
+    take_back(copied, 1 + behind)
+    text = f"rollback({1 + behind}) does not lead a copy back from before it was made, past {name}"
+    yield from _same(subject, place, copied, before, text, token)
+
+
+def _expect_a_copy_to_outlive_its_original(
+    subject: Subject, place: Place, there: Look, token: int
+) -> Iterator[Finding]:
+    """Makes a copy, lets go of what it was made of, and goes on with the token."""
+    original = subject.reach(place.tokens)
+    if original is None:
+        return
+    copied = clone(original)
+    del original
+    name = name_of(subject, token)
+    if copied.accept_token(token):
+        text = f"{name} leads a copy whose original is gone elsewhere than a fresh object"
+        yield from _same(subject, place, copied, there, text, token)
+    else:
+        text = f"a copy whose original is gone refuses {name}, which a fresh object takes"
+        yield finding(subject, place, text, (token,))
 
 
 def _another(subject: Subject, place: Place, here: Look, token: int) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from harness.backend.grammar import GrammarObject, overrides, shared_length
 from harness.checks.documents import documents_of_case
+from harness.checks.forced_by_masks import Objection, by_masks, by_trial
 from harness.checks.forced_text import (
     Fault,
     as_bytes,
@@ -32,20 +33,7 @@ from harness.rows.row import Finding
 
 CATEGORY = "jump-forward"
 
-TRIED_BYTES = 64
-"""Forced bytes of one place that are tried one by one, where there is no reference and the effort
-is bounded."""
 SHOWN_BYTES = 512
-
-
-@dataclass(frozen=True)
-class Objection:
-    """Why text is not forced, and a text that shows it: another way to go on, or where the output may end."""
-
-    cause: str
-    text: str
-    witness: bytes
-    ends: bool = False
 
 
 # Soundness
@@ -64,7 +52,7 @@ def check_forced_bytes_are_truly_forced(subject: Subject) -> Iterator[Finding]:
 
 def check_fast_forward_tokens_are_truly_forced(subject: Subject) -> Iterator[Finding]:
     """The tokens of `fast_forward_tokens` spell forced bytes (which of their spellings is the backend's
-    choice), and are accepted."""
+    choice), and are accepted. Where tokens are meant by their ids, nothing but them may come by the mask."""
     for place, grammar_object, _ in asked_at(subject, "forced tokens", "fast_forward_tokens"):
         tokens = ask(grammar_object.fast_forward_tokens, as_tokens(subject.vocabulary.size))
         if isinstance(tokens, Fault) or not tokens:
@@ -72,12 +60,14 @@ def check_fast_forward_tokens_are_truly_forced(subject: Subject) -> Iterator[Fin
         claim = f"says that the tokens {tokens[:12]} come next"
         ends = tokens[-1] in subject.vocabulary.eos_tokens
         forced = subject.vocabulary.decode(tokens)
-        if not all(subject.vocabulary.tokens[token] for token in tokens[: len(tokens) - ends]):
-            yield _finding(subject, place, claim, Objection("special_token", "one of them is no text", b""))
-            continue
-        objection = _objection(subject, place, forced) or (
-            _objection_to_the_end(subject, place, forced) if ends else None
-        )
+        if subject.is_about_tokens:
+            objection = by_masks(subject, place, tokens)
+        elif not all(subject.vocabulary.tokens[token] for token in tokens[: len(tokens) - ends]):
+            objection = Objection("special_token", "one of them is no text", b"")
+        else:
+            objection = _objection(subject, place, forced) or (
+                _objection_to_the_end(subject, place, forced) if ends else None
+            )
         if objection:
             yield _finding(subject, place, claim, objection)
             continue
@@ -91,7 +81,7 @@ def check_fast_forward_tokens_are_truly_forced(subject: Subject) -> Iterator[Fin
 def _objection(subject: Subject, place: Place, forced: bytes) -> Objection | None:
     language = reference(subject)
     if language is None:
-        return _by_trial(subject, place, forced)
+        return by_trial(subject, place, forced)
     objection = _by_reference(subject, language, place, forced)
     if objection is None:
         return None
@@ -122,43 +112,6 @@ def _by_reference(
     if possible:
         return Objection("past_a_choice", f"{cut(witness)} may come instead", witness)
     return Objection("impossible", f"{cut(forced[: at + 1])} cannot come, but {cut(witness)} can", witness)
-
-
-def _by_trial(subject: Subject, place: Place, forced: bytes) -> Objection | None:
-    """Returns what the backend's own mask says along the forced bytes, taken one by one."""
-    vocabulary = subject.vocabulary
-    grammar_object = subject.reach(place.tokens)
-    if (
-        grammar_object is None
-    ):  # it was reached a moment ago, but a backend may say one thing and then another
-        return None
-    for at in range(len(forced) if subject.effort is None else min(len(forced), TRIED_BYTES)):
-        rest = forced[at:]
-        allowed = np.flatnonzero(subject.allowed(grammar_object)).tolist()
-        if grammar_object.is_accepting() or not set(vocabulary.eos_tokens).isdisjoint(allowed):
-            return Objection(
-                "past_a_possible_end",
-                f"it lets the output end after {cut(forced[:at])}",
-                forced[:at],
-                ends=True,
-            )
-        for token in allowed:
-            text = vocabulary.tokens[token]
-            if not (rest.startswith(text) or text.startswith(rest)):
-                witness = forced[:at] + text
-                return Objection("past_a_choice", f"its mask allows {cut(witness)} instead", witness)
-        byte = vocabulary.ids_by_bytes.get(rest[:1])
-        if byte is None or not grammar_object.accept_token(byte):
-            break
-    return _refusal(subject, place, forced)
-
-
-def _refusal(subject: Subject, place: Place, forced: bytes) -> Objection | None:
-    """Is the text refused in its usual spelling?"""
-    tokens = spell(subject, forced)
-    if subject.reach((*place.tokens, *tokens)) is None:
-        return Objection("impossible", "it refuses that text", forced)
-    return None
 
 
 def _objection_to_the_end(subject: Subject, place: Place, forced: bytes) -> Objection | None:
@@ -204,7 +157,7 @@ def check_forced_text_is_found(subject: Subject) -> Iterator[Finding]:
             unanswered += bool(truth)
             continue
         right = shared_length(truth, answer)
-        if right < len(truth) and exact is None and _by_trial(subject, place, truth) is not None:
+        if right < len(truth) and exact is None and by_trial(subject, place, truth) is not None:
             continue  # its layout is one of several in which it writes
         bytes_forced += len(truth)
         bytes_found += right
@@ -306,12 +259,15 @@ def _movement(subject: Subject, grammar_object: GrammarObject, method: str) -> s
 
 def _finding(subject: Subject, place: Place, claim: str, objection: Objection) -> Finding:
     """Returns the finding that what the backend `said` is not so; its walk is the objection's witness."""
-    end = (subject.vocabulary.eos_token,) if objection.ends else ()
+    walk = objection.walk
+    if walk is None:
+        end = (subject.vocabulary.eos_token,) if objection.ends else ()
+        walk = (*spell(subject, objection.witness), *end)
     return Finding(
         position=place.position,
         text=f"after {place.text[-60:]!r} it {claim}, but {objection.text}",
         cause=objection.cause,
         instance=place.instance,
         examples=(objection.witness.hex(),),
-        walk=(*place.tokens, *spell(subject, objection.witness), *end),
+        walk=(*place.tokens, *walk),
     )

@@ -70,7 +70,7 @@ def finding(
         position=place.position,
         text=f"after {place.text[-60:]!r} {text}",
         cause=cause,
-        instance=place.instance if subject.case.instances else None,
+        instance=place.instance,
         examples=subject.hex_of(further[:6]),
         walk=(*place.tokens, *further),
     )
@@ -168,10 +168,8 @@ def endings(subject: Subject, purpose: str) -> Iterator[tuple[Place, GrammarObje
 
     Raises NotApplicable if none is found.
     """
-    ends = {
-        subject.vocabulary.decode(tokens): place_on(subject, number, tokens, len(tokens))
-        for number, tokens in enumerate(subject.paths)
-    }
+    along = (place_on(subject, number, tokens, len(tokens)) for number, tokens in enumerate(subject.paths))
+    ends = {subject.key_of(place): place for place in along}
     candidates = list(ends.values())
     subject.random(purpose).shuffle(candidates)
     candidates.sort(
@@ -181,7 +179,7 @@ def endings(subject: Subject, purpose: str) -> Iterator[tuple[Place, GrammarObje
         )
     )
     most = few(subject)
-    candidates += [place for place in spread(subject, purpose, most) if place.text not in ends]
+    candidates += [place for place in spread(subject, purpose, most) if subject.key_of(place) not in ends]
     count = 0
     for place in candidates if most is None else candidates[: most * 3]:
         grammar_object = subject.reach(place.tokens)

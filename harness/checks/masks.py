@@ -204,7 +204,7 @@ def check_a_token_without_text_is_never_allowed(subject: Subject) -> Iterator[Fi
 def check_a_refused_token_does_not_move(subject: Subject) -> Iterator[Finding]:
     """After several refusals in a row the object looks as before, and takes the right token."""
     purpose, ends = "a_refused_token_does_not_move", subject.vocabulary.eos_tokens
-    refused_somewhere = False
+    refused_somewhere = taken_somewhere = False
     for place, grammar_object in standing(subject, purpose, subject.effort):
         before = look(subject, grammar_object)
         mask = before.allowed(subject)
@@ -213,7 +213,10 @@ def check_a_refused_token_does_not_move(subject: Subject) -> Iterator[Finding]:
         ]
         tokens = subject.random(f"refusals {place.text!r}").sample(forbidden, min(len(forbidden), REFUSALS))
         tokens += [] if before.accepting else ends
-        if not tokens or any(grammar_object.accept_token(token) for token in tokens):
+        if not tokens:
+            continue
+        if any(grammar_object.accept_token(token) for token in tokens):
+            taken_somewhere = True
             continue  # what is taken though it is forbidden is the mask's matter
         refused_somewhere = True
         after = look(subject, grammar_object)
@@ -231,4 +234,8 @@ def check_a_refused_token_does_not_move(subject: Subject) -> Iterator[Finding]:
                 )
                 yield finding(subject, place, text, (*tokens, right))
     if not refused_somewhere:
-        raise NotApplicable("nothing is refused at any of the places")
+        raise NotApplicable(
+            "where the mask forbids any tokens, some of them are taken"
+            if taken_somewhere
+            else "nothing is refused at any of the places"
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -136,7 +136,7 @@ class Subject:
 
     def places(self, purpose: str, effort: int | None = None) -> Iterator[Place]:
         """Yields the start, and a seeded sample of the other positions that the backend reaches along the
-        instances; each text once.
+        instances; each text once, or where tokens are meant by their ids, each row of tokens.
 
         At most `effort` places, by default the subject's.
         """
@@ -184,23 +184,30 @@ class Subject:
 
     @cached_property
     def _all_places(self) -> list[Place]:
-        first = {b"": Place(0, (), b"")}
+        start = Place(0, (), b"")
+        first = {self.key_of(start): start}
         for number, tokens in enumerate(self.paths):
             text = b""
             for end, token in enumerate(tokens, 1):
                 text += self.vocabulary.tokens[token]
-                if text not in first:
-                    first[text] = Place(number, tuple(tokens[:end]), text)
+                place = Place(number, tuple(tokens[:end]), text)
+                first.setdefault(self.key_of(place), place)
         return list(first.values())
+
+    def key_of(self, place: Place) -> Hashable:
+        """Returns what two places share that are the same: the text, or where tokens are meant by their ids,
+        the tokens."""
+        return place.tokens if self.is_about_tokens else place.text
 
     def require_text(self) -> None:
         """Raises NotApplicable where the grammar is not about text alone: there it matters in which tokens a
         text is written, and ids without text may come."""
-        if self._is_about_tokens:
+        if self.is_about_tokens:
             raise NotApplicable("its tokens are meant by their ids")
 
     @cached_property
-    def _is_about_tokens(self) -> bool:
+    def is_about_tokens(self) -> bool:
+        """Whether tokens are meant by their ids, so that ids without text may come too."""
         try:
             return reads_tokens(self.case.grammar)
         except InvalidGrammar:

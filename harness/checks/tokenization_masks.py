@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.backend.grammar import forced_token
+from harness.checks.forced_text import reference
 from harness.checks.subject import NotApplicable, Subject
 from harness.checks.tokenization import EXAMPLES, is_the_only_token_next, other_tokenizations
 from harness.oracle.tokenizations import Tokenization, spans
@@ -25,8 +27,8 @@ CATEGORY = "tokenization"
 class Reached:
     """All that can be seen after some tokens."""
 
-    index: int
-    """How many tokens were accepted."""
+    tokens: tuple[int, ...]
+    """Those that were accepted."""
     mask: TokenSet
     accepting: bool
 
@@ -67,10 +69,8 @@ def check_every_tokenization_reaches_the_same_mask(subject: Subject) -> Iterator
                     first.setdefault(cause, (way, end, there))
         for cause, (way, end, there) in first.items():
             different = _different(own[end], there)
-            walk = (*way.tokens[: there.index], *different[:1])
-            sentence = (
-                f"seen {counted(times[cause], 'time')}; {_difference(subject, path, own[end], way, there)}"
-            )
+            walk = (*there.tokens, *different[:1])
+            sentence = f"seen {counted(times[cause], 'time')}; {_difference(subject, own[end], way, there)}"
             yield Finding(
                 position=len(walk) - 1,
                 text=sentence,
@@ -103,7 +103,11 @@ def _reached(subject: Subject, tokens: Sequence[int], wanted: set[int]) -> Itera
         if end in wanted:
             yield (
                 end,
-                Reached(index + 1, subject.allowed(grammar_object), bool(grammar_object.is_accepting())),
+                Reached(
+                    tuple(tokens[: index + 1]),
+                    subject.allowed(grammar_object),
+                    bool(grammar_object.is_accepting()),
+                ),
             )
 
 
@@ -123,18 +127,30 @@ def _cause_of_difference(subject: Subject, own: Reached, there: Reached) -> str 
         return None if own.accepting == there.accepting else "end_of_sequence"
     if set(different.tolist()) <= set(subject.vocabulary.eos_tokens):
         return "end_of_sequence"
-    if any(_forces_one_of(subject, one.mask, other.mask) for one, other in ((own, there), (there, own))):
+    if any(_forces_one_of(subject, one, other.mask) for one, other in ((own, there), (there, own))):
         return "canonical_only"
     return "" if any(_is_whole(subject.vocabulary.tokens[token]) for token in different) else "partial_utf8"
 
 
-def _forces_one_of(subject: Subject, mask: TokenSet, other: TokenSet) -> bool:
-    """Is one token allowed only, and does the other mask allow it too, or only one that begins like it?"""
-    ids = np.flatnonzero(mask)
+def _forces_one_of(subject: Subject, reached: Reached, other: TokenSet) -> bool:
+    """Is one token allowed only that is forced, and does the other mask allow it too, or only one that begins
+    like it?"""
+    ids = np.flatnonzero(reached.mask)
     if len(ids) != 1 or not (only := subject.vocabulary.tokens[ids[0]]):
         return False
     others = np.flatnonzero(other)
-    return bool(other[ids[0]]) or (len(others) == 1 and is_the_only_token_next(subject, other, only))
+    is_in_both = bool(other[ids[0]]) or (len(others) == 1 and is_the_only_token_next(subject, other, only))
+    return is_in_both and _is_forced(subject, reached, int(ids[0]))
+
+
+def _is_forced(subject: Subject, reached: Reached, token: int) -> bool:
+    """Is the whole text of the only token that is allowed forced, by the reference or by the backend's own
+    word?"""
+    language, text = reference(subject), subject.vocabulary.tokens[token]
+    before = subject.vocabulary.decode(reached.tokens)
+    if language is not None and language.forced(subject.state_of(before), len(text)) == text:
+        return True
+    return forced_token(subject.compiled, reached.tokens, [token]) is not None
 
 
 def _is_whole(text: bytes) -> bool:
@@ -145,10 +161,8 @@ def _is_whole(text: bytes) -> bool:
     return True
 
 
-def _difference(
-    subject: Subject, path: Sequence[int], own: Reached, way: Tokenization, there: Reached
-) -> str:
-    before = subject.vocabulary.decode(path[: own.index])
+def _difference(subject: Subject, own: Reached, way: Tokenization, there: Reached) -> str:
+    before = subject.vocabulary.decode(own.tokens)
     more, fewer = int((there.mask & ~own.mask).sum()), int((own.mask & ~there.mask).sum())
     parts = [f"{more} more" if more else "", f"{fewer} fewer" if fewer else ""]
     start = f"after {before[-40:]!r} in other tokens ({way.kind}) "

@@ -11,19 +11,23 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.backend.grammar import GrammarObject
+from harness.backend.layout import Layout
 from harness.backend.vocabulary import Vocabulary
 from harness.checks.documents import documents_of_case
+from harness.checks.layouts import declared_layout
 from harness.checks.readings import reading_of
 from harness.checks.subject import NotApplicable, Subject
-from harness.oracle.automaton import NoOracle
+from harness.oracle.automaton import DEAD, Automaton, NoOracle
+from harness.oracle.fewest_tokens import fewest_tokens
 from harness.oracle.judge import Unjudgeable, is_json
 from harness.oracle.trie import TokenSet
 from harness.rows.row import Finding
@@ -75,6 +79,8 @@ def check_walks_end_and_validate(subject: Subject) -> Iterator[Finding]:
 def _fault(subject: Subject, walk: Walk) -> tuple[str, str] | None:
     """Returns the cause and a sentence; None where there is none, or nobody knows."""
     match walk.end:
+        case "dead_end" | "trapped" if not _can_be_finished(subject, walk):
+            return None
         case "dead_end":
             return "cannot_end", "no token is allowed here, and the output may not end"
         case "trapped":
@@ -95,6 +101,41 @@ def _fault(subject: Subject, walk: Walk) -> tuple[str, str] | None:
         return None
     cause = reading_of(subject, lambda other: other.accepts(walk.text))
     return cause or "invalid", "the walk ended, and its text is not in the language"
+
+
+def _can_be_finished(subject: Subject, walk: Walk) -> bool:
+    """Returns whether the vocabulary can spell an end of what the walk has begun, so that it is the backend's
+    fault if there is none; False where nobody knows.
+
+    Where no output begins like the walk, it is the backend that led there.
+    """
+    ids = subject.vocabulary.ids_by_bytes
+    if all(bytes([byte]) in ids for byte in range(256)):
+        return True
+    try:
+        for outputs in _outputs(subject):
+            state = subject.state_behind(outputs, walk.tokens)
+            if state != DEAD:
+                fewest = fewest_tokens(outputs, state, subject.trie)
+                return fewest is not None and fewest.most is not None
+    except (NotApplicable, NoOracle):
+        return False
+    return True
+
+
+def _outputs(subject: Subject) -> Iterator[Automaton[Any]]:
+    """Yields the automaton of the case's outputs: that of the layout that the backend declares, if it does,
+    and that of every spelling. Raises NotApplicable where there is none."""
+    if subject.case.grammar.dialect not in ("json_schema", "structural_tag"):
+        yield subject.language
+        return
+    layouts: list[Layout | None] = [None]
+    with suppress(NotApplicable):
+        layouts.insert(0, declared_layout(subject))
+    for layout in layouts:
+        yield documents_of_case(
+            subject.case, repeats_names=True, layout=layout, vocabulary=subject.vocabulary
+        )
 
 
 def _json_fault(subject: Subject, text: bytes) -> tuple[str, str] | None:
@@ -135,12 +176,13 @@ def lean_walk(
     subject: Subject, grammar_object: GrammarObject, source: random.Random, soft: int, text: bytes = b""
 ) -> Walk:
     """Walks on from where the object stands, after `text`; from `soft` tokens on nearly always with a token
-    that closes soonest."""
+    that closes soonest. Tokens without text are taken only where tokens are meant by their ids."""
     vocabulary = subject.vocabulary
     leaning = leaning_of(vocabulary)
     is_json_text = subject.case.grammar.dialect == "json_schema"
     inside = InString()
     inside.read(text)
+    may_come = np.ones(vocabulary.size, dtype=np.bool_) if subject.is_about_tokens else leaning.has_text
     tokens: list[int] = []
     out = bytearray()
     blank = 0  # for how many tokens there was only whitespace
@@ -150,8 +192,9 @@ def lean_walk(
 
     while len(tokens) < LAST:
         mask = subject.allowed(grammar_object)
-        ids = np.flatnonzero(mask & leaning.has_text)
         ends = [end for end in vocabulary.eos_tokens if mask[end]]
+        mask[ends] = False
+        ids = np.flatnonzero(mask & may_come)
         may_end = bool(ends)
         if may_end and (not len(ids) or len(tokens) >= soft or source.random() < 0.3):
             end = ends[len(tokens) % len(ends)]  # now one of its ids, now another

@@ -91,7 +91,10 @@ class ReferenceObject(GrammarObject):
         return b"" if self._is_terminated else self._language.forced(self._states[-1])
 
     def fast_forward_tokens(self) -> list[int]:
-        return self._adapter.vocabulary.encode(self.jump_forward())
+        try:
+            return self._adapter.vocabulary.encode(self.jump_forward())
+        except ValueError:  # the vocabulary cannot spell it
+            return []
 
 
 class ReferenceGrammar(CompiledGrammar):

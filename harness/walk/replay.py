@@ -148,7 +148,7 @@ class _Replay:
         start = clock()
         grammar_object = self.compiled.start()
         self.matcher_new_ns = clock() - start
-        self.mask = _mask(mask_format, self.vocabulary.size)
+        self.mask = _unchanged_mask(mask_format, self.vocabulary.size)
         is_bool = mask_format == "bool"
         cells = self.mask.cells
         cells.fill(is_bool)  # nothing is allowed yet, whatever was walked before
@@ -233,7 +233,8 @@ class _Replay:
             cause = "canonical_only" if accepted and self.forces_another(index) else ""
             text = f"token {token}: mask {_verb(allowed)}, accept_token {_verb(accepted)}"
             self.findings.append(Finding("mask_accept_mismatch", index, text, cause=cause))
-        return self.stopped(index)
+        # An object that took the token has moved, and cannot be asked about this place any more.
+        return self.stopped(index, may_end=True if accepted else None)
 
     def ended(self, allowed: bool, accepting: bool, accepted: bool) -> Observation:
         """Returns the observation of a walk to the end, of which the mask, `is_accepting` and `accept_token`
@@ -245,13 +246,16 @@ class _Replay:
             )
             self.findings.append(Finding("end_of_sequence_mismatch", len(self.tokens), text))
         return (
-            self.observation("ok", accepted=True) if allowed and accepted else self.stopped(len(self.tokens))
+            self.observation("ok", accepted=True)
+            if allowed and accepted
+            else self.stopped(len(self.tokens), may_end=accepting)
         )
 
-    def stopped(self, index: int) -> Observation:
-        """Returns the observation of a walk that was refused there."""
+    def stopped(self, index: int, may_end: bool | None) -> Observation:
+        """Returns the observation of a walk that was refused there. `may_end` is whether the output may end
+        there; where it is None, the object, which has not moved, is asked if no token is allowed."""
         allowed_here = self.mask.count()
-        if not allowed_here and not self.is_accepting():
+        if not allowed_here and not (self.is_accepting() if may_end is None else may_end):
             text = "no token is allowed here, and the output may not end"
             self.findings.append(Finding("cannot_terminate", index, text))
         return replace(self.observation("ok", accepted=False, stopped_at=index), allowed=allowed_here)
@@ -309,6 +313,19 @@ def first_mask(
     )
 
 
+def _unchanged_mask(mask_format: str, size: int) -> _Mask:
+    """Returns the mask of every walk; another one where a backend has changed the form of its array."""
+    mask = _mask(mask_format, size)
+    if _form(mask.cells) != mask.form:
+        _mask.cache_clear()
+        mask = _mask(mask_format, size)
+    return mask
+
+
+def _form(cells: Any) -> tuple[object, ...]:
+    return cells.dtype, cells.shape, cells.strides, cells.flags.writeable
+
+
 @lru_cache(maxsize=2)
 def _mask(mask_format: str, size: int) -> _Mask:
     """Returns a mask whose memory is the same for every walk, as in an engine. Fresh memory is cold, and that
@@ -343,6 +360,7 @@ class _Mask:
             self.is_allowed = lambda token: words[token >> 5] >> (token & 31) & 1 == 1
             self.allowed = lambda: allowed_tokens(self.cells, size).tolist()
             self.count = lambda: int(np.count_nonzero(unpack_mask(self.cells, size)))
+        self.form = _form(self.cells)
 
 
 def _verb(allowed: bool) -> str:

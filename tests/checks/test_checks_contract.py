@@ -16,7 +16,15 @@ from adapter_tools import SMALL as TOOLS_SMALL
 from miniatures import wrong_states
 from miniatures.reference import ReferenceObject
 
-from harness.backend.grammar import Adapter, Bitmask, Dialect, Grammar, GrammarObject, UnsupportedGrammar
+from harness.backend.grammar import (
+    Adapter,
+    Bitmask,
+    Dialect,
+    Grammar,
+    GrammarObject,
+    UnsupportedGrammar,
+    allowed_tokens,
+)
 from harness.backend.vocabulary import Vocabulary, load_vocabulary
 from harness.cases.case import Case, Instance, case_id
 from harness.checks import (
@@ -246,6 +254,44 @@ def test_of_a_large_vocabulary_a_sample_is_tried(monkeypatch: pytest.MonkeyPatch
     calls.clear()
     assert run_check(name, CHECKS[name], replace(subject, effort=None)) == ("passed", [])
     assert tried == set(range(LARGE.size)) | tried and calls["accept_token"] > LARGE.size
+
+
+class AllowsTheLongestToken(ReferenceObject):
+    """Forbids in the mask all but the longest token, and takes what it forbids."""
+
+    def fill_bitmask(self, bitmask: Bitmask) -> None:
+        super().fill_bitmask(bitmask)
+        longest = int(allowed_tokens(bitmask, self.vocabulary.size)[-1])
+        bitmask[:] = 0
+        wrong_states.flip(bitmask, longest)
+
+
+def test_a_token_that_is_taken_though_it_is_forbidden_is_not_mistaken_for_a_refused_one() -> None:
+    tokens = (*(b"a" * count for count in range(1, 40)), b"")
+    vocabulary = Vocabulary("of one letter", tokens, (39,), {39: "</s>"})
+    adapter = type("Allows", (miniatures.Reference,), {"object_class": AllowsTheLongestToken})(vocabulary)
+    for count in range(60, 80):
+        chosen = case("regex", f"a{{{count}}}", "a" * count)
+        assert findings(adapter, chosen, "accept_tokens_stops_where_accept_token_does", 3) == []
+
+
+class ForbidsEverything(ReferenceObject):
+    def fill_bitmask(self, bitmask: Bitmask) -> None:
+        bitmask[:] = 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        (ForbidsEverything, "where the mask forbids any tokens, some of them are taken"),
+        (ReferenceObject, "nothing is refused at any of the places"),
+    ],
+)
+def test_why_no_refusal_was_looked_at_is_told(kind: type[ReferenceObject], why: str) -> None:
+    adapter = type("Adapter", (miniatures.Reference,), {"object_class": kind})(BYTES)
+    subject = subject_of(adapter, case("regex", r"[\x00-\xff]*", "ab"))
+    name = "a_refused_token_does_not_move"
+    assert run_check(name, CHECKS[name], subject) == (f"skipped: {why}", [])
 
 
 # Real backends

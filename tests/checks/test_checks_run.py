@@ -143,3 +143,19 @@ def test_the_same_run_twice_finds_the_same(tmp_path: Path) -> None:
     first, second = conformance(tmp_path / "a"), conformance(tmp_path / "b")
     assert first == second
     assert any(row["mode"] == CHECKS_MODE and row["findings"] for row in first)
+
+
+@pytest.mark.parametrize("more", [[], ["--check", "the_mask_is_exact"]])
+def test_a_finding_in_a_case_without_instances_is_shown_again(
+    more: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suite, out = tmp_path / "none.jsonl", tmp_path / "out"
+    suite.write_text('{"description": "no tests", "regex": "[ab][0-9]+"}\n')
+    arm = ["--backends", "miniatures.wrong_tokens:AllowsTheTokenX"]
+    assert main(["run", str(suite), *arm, "--vocabularies", "bytes", "--effort", "2", "--out", str(out)]) == 0
+    (row,) = (row for row in read_rows(out) if row.mode == CHECKS_MODE)
+    exact = [each for each in row.findings if each.check == "the_mask_is_exact"]
+    assert exact and {each.instance for each in row.findings} == {None}
+    capsys.readouterr()
+    assert main(["repro", str(out), "no tests", *arm, *more]) == 0
+    assert "walked again to the_mask_is_exact" in capsys.readouterr().out

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pytest
 from adapter_tools import maker
-from miniatures.reference import Reference, ReferenceObject
+from miniatures.reference import Reference, ReferenceObject, small_vocabulary
 from miniatures.wrong_bytes import FAULTS, INVALID, MASK, SPECIAL, SPLIT, VERDICT, Strings, bytes_vocabulary
 
 from harness.backend.grammar import Adapter, Dialect, Grammar, GrammarObject
@@ -152,6 +152,39 @@ def test_a_cause_that_the_backend_documents_is_labelled() -> None:
 
     assert {each.documented for each in run(VERDICT, mutant(bytes_vocabulary()), CHOICE)[1]} == {False}
     assert {each.documented for each in run(VERDICT, Documents(bytes_vocabulary()), CHOICE)[1]} == {True}
+
+
+class LosesDigits(ReferenceObject):
+    """Behind two bytes in two tokens, the only digit that is allowed, and taken, is 2."""
+
+    def may_take(self, token: int) -> bool:
+        text = self.vocabulary.tokens[token]
+        return super().may_take(token) and not (self.is_off and text != b"2")
+
+    @property
+    def is_off(self) -> bool:
+        return len(self.taken) == 2 and len(self.text) == 2
+
+    def fast_forward_tokens(self) -> list[int]:
+        return []
+
+
+class SaysThatItIsForced(LosesDigits):
+    def fast_forward_tokens(self) -> list[int]:
+        return [ord("2")] if self.is_off else []
+
+
+@pytest.mark.parametrize(("kind", "cause"), [(LosesDigits, ""), (SaysThatItIsForced, "canonical_only")])
+def test_only_what_is_forced_is_excused_as_the_canonical_token(
+    kind: type[ReferenceObject], cause: str
+) -> None:
+    class Documents(Reference):
+        object_class: ClassVar[type[ReferenceObject]] = kind
+        documented: ClassVar[dict[str, str]] = {"canonical_only": "It says so."}
+
+    case = case_of("regex", "[ab][0-9][0-9]c", "a12c", "a13c")
+    found = run(MASK, Documents(small_vocabulary()), case)[1]
+    assert {(each.cause, each.documented) for each in found} == {(cause, bool(cause))}
 
 
 # Special tokens

@@ -21,7 +21,7 @@ from miniatures.wrong_walks import (
 
 from harness.backend.grammar import Adapter, Dialect, Grammar
 from harness.backend.registry import make, parse_spec
-from harness.backend.vocabulary import byte_vocabulary
+from harness.backend.vocabulary import Vocabulary, byte_vocabulary
 from harness.cases.case import Case, Instance, case_id
 from harness.checks import Subject, run_check
 from harness.checks import subject as subject_module
@@ -196,6 +196,41 @@ def test_the_judge_works_at_our_expense(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(subject_module, "is_valid", judge)
     assert list(check_walks_end_and_validate(watched)) == []
     assert seen == ["oracle"]
+
+
+TEXTS = [bytes([byte]) for byte in range(256) if byte not in b"{}"]
+WITHOUT_BRACES = Vocabulary("without braces", (*TEXTS, b""), (254,), {254: "</s>"})
+
+
+@pytest.mark.parametrize(
+    ("grammar", "end"),
+    [
+        (Grammar("regex", r"[ab][0-9]?\{[0-9]\}"), "dead_end"),
+        (Grammar("json_schema", '{"type": "object", "properties": {"a": {"type": "integer"}}}'), "trapped"),
+        (Grammar("structural_tag", '{"format": {"type": "const_string", "value": "a{"}}'), "dead_end"),
+    ],
+)
+def test_an_end_that_the_vocabulary_cannot_spell_is_no_fault_of_the_backend(
+    grammar: Grammar, end: str
+) -> None:
+    walked = subject(REFERENCE(WITHOUT_BRACES), grammar)
+    walk = lean_walk(walked, walked.compiled.start(), walked.random("walk 0"), 0)
+    assert walk.end == end
+    assert list(check_walks_end_and_validate(walked)) == []
+
+
+def test_an_end_that_the_vocabulary_can_spell_is_asked_for() -> None:
+    """The grammar of the backend wants braces; that of the case wants none."""
+    text, other = r"[ab][0-9]?\{[0-9]\}", r"[ab][0-9]?(\{[0-9]\}|c)"
+    wrong = subject(REFERENCE(WITHOUT_BRACES), Grammar("regex", text), judged=Grammar("regex", other))
+    assert {each.cause for each in check_walks_end_and_validate(wrong)} == {"cannot_end"}
+    schema = Grammar("json_schema", '{"type": "object"}')
+    wrong = subject(REFERENCE(WITHOUT_BRACES), schema, judged=Grammar("json_schema", '{"type": "integer"}'))
+    assert {each.cause for each in check_walks_end_and_validate(wrong)} == {"does_not_end"}
+    unknown = subject(
+        REFERENCE(WITHOUT_BRACES), schema, judged=Grammar("json_schema", '{"$ref": "https://example.com"}')
+    )
+    assert list(check_walks_end_and_validate(unknown)) == []
 
 
 class Raising(ReferenceGrammar):

@@ -1,5 +1,5 @@
 """The perfect backend, through the command line: on all vocabularies, over our suites, no check finds
-anything."""
+anything. And what it says where a vocabulary cannot spell the grammar."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.backend.grammar import Grammar
+from harness.backend.vocabulary import Vocabulary
 from harness.cli.main import main
+from harness.oracle.reference import Reference
 from harness.rows.row import CHECKS_MODE, verdict
 from harness.rows.store import read_rows
 
@@ -46,3 +49,9 @@ def test_no_check_finds_anything_in_the_reference(tmp_path: Path) -> None:
         and said["passed"] > 2000
         and said["pass"] > 600
     )
+
+
+def test_forced_text_that_the_vocabulary_cannot_spell_has_no_tokens() -> None:
+    vocabulary = Vocabulary("of a and b", (b"a", b"b", b""), (2,), {2: "</s>"})
+    grammar_object = Reference(vocabulary).compile(Grammar("regex", "a{2}c")).start()
+    assert (grammar_object.jump_forward(), grammar_object.fast_forward_tokens()) == (b"aac", [])

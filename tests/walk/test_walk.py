@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -65,6 +66,10 @@ def seen(make: Callable[[], GrammarObject], text: bytes, mask_format: str = "bit
     return walk(Compiled(make), VOCABULARY, list(text), mask_format, unwatched())
 
 
+def untimed(observation: Observation) -> Observation:
+    return replace(observation, matcher_new_ns=0, first_fill_ns=0, wall_ns=0, samples=b"")
+
+
 def words() -> Words:
     return Words([b"1", b"10", b"cat"])
 
@@ -114,6 +119,21 @@ def test_a_token_that_the_mask_forbids_and_accept_takes_is_found_and_refused() -
         "mask refuses, accept_token allows"
     ) in finding.text
     assert observation.accepted is False and observation.stopped_at == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("dtype", np.int8), ("shape", (1, -1)), ("flags.writeable", False)]
+)
+def test_a_mask_that_a_backend_has_changed_is_not_the_next_walks(name: str, value: object) -> None:
+    class Changes(Words):
+        def fill_bitmask(self, bitmask: Bitmask) -> None:
+            super().fill_bitmask(bitmask)
+            *owner, attribute = name.split(".")
+            setattr(bitmask.flags if owner else bitmask, attribute, value)
+
+    right = seen(words, b"11")
+    seen(lambda: Changes([b"1"]), b"1")
+    assert untimed(seen(words, b"11")) == untimed(right)
 
 
 @pytest.mark.parametrize(("says_so", "cause"), [(True, "canonical_only"), (False, "")])
@@ -189,6 +209,30 @@ def test_disagreement_about_the_end_is_found(method: str) -> None:
         for each in observation.findings
         if each.check == "end_of_sequence_mismatch"
     ] == [("end_of_sequence_mismatch", 3)]
+
+
+@pytest.mark.parametrize("is_strict", [True, False])
+@pytest.mark.parametrize("text", [b"cat", b"ca"])
+def test_an_object_that_has_moved_is_not_asked_about_the_place_before(text: bytes, is_strict: bool) -> None:
+    """The mask of an object is empty behind `text`, and it takes what comes there: the end, or one more
+    letter. Behind the end it refuses each question, or answers for where it stands then."""
+
+    class ForbidsAll(Words):
+        def fill_bitmask(self, bitmask: Bitmask) -> None:
+            super().fill_bitmask(bitmask)
+            if self.taken == text:
+                bitmask.fill(0)
+
+        def is_accepting(self) -> bool:
+            if self.ended and is_strict:
+                raise RuntimeError("called after termination")
+            return not self.ended and super().is_accepting()
+
+    observation = seen(lambda: ForbidsAll([b"cat"]), b"cat")
+    found = "end_of_sequence_mismatch" if text == b"cat" else "mask_accept_mismatch"
+    assert (observation.status, observation.accepted) == ("ok", False)
+    assert (observation.stopped_at, observation.allowed) == (len(text), 0)
+    assert [each.check for each in observation.findings] == [found]
 
 
 def test_a_dead_end_is_found() -> None:

@@ -32,6 +32,19 @@ class Slow(Reference):
         return super().compile(grammar)
 
 
+class HangsOnTwo(Reference):
+    """Compiles for `slow_ms` where the grammar has a `b`, and for ever where it has an `a` too."""
+
+    def __init__(self, vocabulary: Vocabulary, *, slow_ms: int = 300) -> None:
+        super().__init__(vocabulary)
+        self.slow_ms = slow_ms
+
+    def compile(self, grammar: Grammar) -> ReferenceGrammar:
+        if "b" in grammar.text:
+            time.sleep(600 if "a" in grammar.text else self.slow_ms / 1000)
+        return super().compile(grammar)
+
+
 class HangsOnFewTokens(Reference):
     """Compiles for ever where the vocabulary has little more than the bytes."""
 

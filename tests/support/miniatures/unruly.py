@@ -58,6 +58,14 @@ class HoardsMemory(Harmful):
         self.hoard.append(b"\x01" * 100_000_000)
 
 
+class PrintsVeryMuch(Harmful):
+    """Prints 20 MB."""
+
+    def harm(self) -> None:
+        for _ in range(200):
+            os.write(1, b"-" * 100_000)
+
+
 class Slow(Reference):
     """Right, and takes 20 ms for each compile."""
 

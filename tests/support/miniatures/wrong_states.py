@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from weakref import ref
 
 import numpy as np
 
@@ -301,6 +302,48 @@ class CopiesCannotGoBackBehindTheirBirth(ReferenceObject):
 
     def rollback(self, count: int) -> None:
         super().rollback(min(count, len(self.taken) - self.born))
+
+
+@object_breaks("a_copy_is_independent")
+class TakesItsCopiesBackToo(ReferenceObject):
+    copies: tuple[ReferenceObject, ...] = ()
+
+    def copy(self) -> ReferenceObject:
+        clone = super().copy()
+        self.copies = (*self.copies, clone)
+        return clone
+
+    def rollback(self, count: int) -> None:
+        super().rollback(count)
+        for each in self.copies:
+            each.rollback(count)
+
+
+@object_breaks("a_copy_is_independent")
+class CannotGoBackBehindACopy(ReferenceObject):
+    least = 0
+
+    def copy(self) -> ReferenceObject:
+        self.least = len(self.taken)
+        return super().copy()
+
+    def rollback(self, count: int) -> None:
+        super().rollback(min(count, len(self.taken) - self.least))
+
+
+@object_breaks("a_copy_is_independent")
+class CopiesNeedTheirOriginal(ReferenceObject):
+    original: ref[ReferenceObject] | None = None
+
+    def copy(self) -> ReferenceObject:
+        clone = super().copy()
+        assert isinstance(clone, CopiesNeedTheirOriginal)
+        clone.original = ref(self)
+        return clone
+
+    def may_take(self, token: int) -> bool:
+        is_lost = self.original is not None and self.original() is None
+        return not is_lost and super().may_take(token)
 
 
 @object_breaks("a_copy_is_independent", "a_copy_of_an_ended_object_has_ended")
