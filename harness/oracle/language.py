@@ -60,7 +60,8 @@ def documents_of(
     NoOracle where there is none.
 
     `draft` is that of a schema without `$schema`. For counter-experiments: the keywords of `without` are left
-    out wherever they stand, and `repeats_names` lets a listed name be written again, whatever the layout.
+    out wherever they stand, but for the values that `uniqueItems` follows, and `repeats_names` lets a listed
+    name be written again, whatever the layout.
     `seconds` is the processor time that the automaton may take in all, if not the usual one
     (json_schema/budget.py).
     """

@@ -40,9 +40,17 @@ def test_documents_and_beginnings_of_many_schemas_are_those_of_the_judge(part: i
         ({"pattern": "(a)\\1"}, "a group"),
         ({"maximum": 10**1000}, "digits"),
         # What is no schema has none, either; of a schema in a structural tag nobody else asks that.
-        ({"minimum": 0, "exclusiveMinimum": True}, "no number"),
-        ({"maxLength": True}, "a count"),
-        ({"enum": "abc"}, "no list"),
+        ({"minimum": 0, "exclusiveMinimum": True}, "the schema is wrong"),
+        ({"maxLength": True}, "the schema is wrong"),
+        ({"enum": "abc"}, "the schema is wrong"),
+        ({"enum": [float("nan")]}, "the schema is wrong"),
+        ({"properties": []}, "the schema is wrong"),
+        ({"multipleOf": 0}, "the schema is wrong"),
+        ({"multipleOf": -1}, "the schema is wrong"),
+        ({"pattern": 5}, "the schema is wrong"),
+        ({"$ref": 5}, "the schema is wrong"),
+        ({"required": "ab"}, "the schema is wrong"),
+        ({"anyOf": [{"unevaluatedProperties": False, "$ref": "#"}]}, "refers to itself"),
     ],
 )
 def test_what_has_no_automaton_says_why(schema: dict[str, Any], reason: str) -> None:
@@ -84,6 +92,11 @@ def test_what_has_no_automaton_says_why(schema: dict[str, Any], reason: str) -> 
 )  # fmt: skip
 def test_how_far_a_text_is_the_beginning_of_a_document(schema: Any, text: bytes, viable: int) -> None:
     assert json_schema_automaton(json.dumps(schema)).viable(text) == viable
+
+
+def test_a_number_beyond_all_bounds_is_no_part_of_a_schema() -> None:
+    with pytest.raises(NoOracle, match="cannot be read"):
+        json_schema_automaton('{"maximum": 1e99999999999999999999}')
 
 
 def test_a_reference_that_has_no_automaton_says_so_each_time() -> None:

@@ -174,6 +174,8 @@ def test_numbers_out_of_reach_are_not_judged() -> None:
         (r"^(?:[^\s\S]|a)$", ["a"], ["b", " "]),
         (r"^[^\p{L}\P{Letter}]?$", [""], ["b", "1"]),
         (r"^[^\u{0}-\u{10ffff}]*$", [""], ["a"]),
+        (r"^(?:(?<n>a)|(?<n>b)c)$", ["a", "bc"], ["b"]),
+        (r"^(?=a)*(?:^)*a$", ["a"], ["b"]),
         (r"^[\d-a-z]$", ["1", "-", "a", "z"], ["m"]),
         (r"^[a-\d-z]$", ["1", "-", "a", "z"], ["m"]),
         (r"^[^\s-!-~]$", ["a"], [" ", "-", "!", "~"]),
@@ -210,6 +212,11 @@ def test_patterns_are_ecma_262(pattern: str, yes: list[str], no: list[str]) -> N
         r"\1",
         "a{2}{3}+",
         "(?>a)",
+        "^*",
+        r"a\b+",
+        "(?<=a)+",
+        "(?<n>a)(?<n>b)",
+        "((?<n>a)|(?<m>b))(?<m>c)",
     ],
 )
 def test_what_is_no_pattern_is_not_judged(pattern: str) -> None:
@@ -280,6 +287,14 @@ def test_formats_are_asserted_on_request_only() -> None:
         ("http://[1.2.3.4]/", False),
     ]:
         assert verdict({"format": "uri"}, f'"{uri}"', assert_formats=True) is valid
+    for address, valid in [  # RFC 5321, section 4.1.2
+        (r'"a\" b"@c', True),
+        ("a@[ipv6:::1]", True),
+        ('"é"@c', False),
+        ('"\x7f"@c', False),
+        ('"\\\t"@c', False),
+    ]:
+        assert verdict({"format": "email"}, json.dumps(address), assert_formats=True) is valid
     with pytest.raises(Unjudgeable, match="no checker for the format idn-email"):
         verdict({"format": "idn-email"}, '"a@b"', assert_formats=True)
 
@@ -496,9 +511,9 @@ def test_what_is_a_schema_at_first_glance_is_one_by_the_last_word(draft: str, da
     at_first = judge_schema._is_surely_a_schema(parsed, draft)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(judge_schema, "_is_surely_a_schema", lambda *_: False)
-        last = judge_schema._schema_error(parsed, draft)
+        last = judge_schema.schema_error(parsed, draft)
     assert not at_first or last is None, inner
-    assert judge_schema._schema_error(parsed, draft) == last
+    assert judge_schema.schema_error(parsed, draft) == last
 
 
 @pytest.mark.parametrize("draft", [draft for draft in DRAFT_URIS if draft != "draft3"])

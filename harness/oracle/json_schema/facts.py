@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from harness.oracle.automaton import NoOracle
-from harness.oracle.json_schema.atoms import IsType, JsonType
+from harness.oracle.json_schema.atoms import HasName, IsType, JsonType
 from harness.oracle.json_schema.formula import FALSE, TRUE, Formula, atom, conjunction, disjunction, negation
 
 LARGEST_COUNT = 100_000
@@ -32,6 +32,16 @@ def is_type(kind: Any) -> Formula:
 def if_type(kind: JsonType, formula: Formula) -> Formula:
     """A keyword asks nothing of values of other types."""
     return disjunction([negation(is_type(kind)), formula])
+
+
+def is_text(text: str) -> bool:
+    """May a string or a name of a document be this text? One with a lone surrogate has no UTF-8."""
+    return text.isascii() or not any("\ud800" <= each <= "\udfff" for each in text)
+
+
+def has_name(name: str) -> Formula:
+    """The object has a further member of this name."""
+    return atom(HasName(name)) if is_text(name) else FALSE
 
 
 def count(value: Any) -> int:

@@ -19,11 +19,19 @@ from harness.oracle.json_schema.atoms import (
     AtLeastItems,
     AtLeastProperties,
     Contains,
-    HasName,
     IsMultiple,
     IsSpelledInteger,
 )
-from harness.oracle.json_schema.facts import at_least, bound, count, if_type, is_type, one_of
+from harness.oracle.json_schema.facts import (
+    at_least,
+    bound,
+    count,
+    has_name,
+    if_type,
+    is_text,
+    is_type,
+    one_of,
+)
 from harness.oracle.json_schema.formats import format_of
 from harness.oracle.json_schema.formula import TRUE, Formula, atom, conjunction, disjunction, negation
 
@@ -150,7 +158,7 @@ def of_object(
     if keyword == "maxProperties":
         return if_type("object", negation(at_least(AtLeastProperties, count(value) + 1)))
     if keyword == "required" and isinstance(value, list):
-        return if_type("object", conjunction(atom(HasName(name)) for name in value))
+        return if_type("object", conjunction(has_name(name) for name in value))
     members = ("properties", "patternProperties", "additionalProperties")
     if keyword in members:
         # One atom for the three, where the first of them stands.
@@ -170,11 +178,11 @@ def of_object(
         asked = []
         for name, needs in value.items():
             then = (
-                conjunction(atom(HasName(each)) for each in needs)
+                conjunction(has_name(each) for each in needs)
                 if isinstance(needs, list)
                 else schemas.formula(needs, resolver)
             )
-            asked.append(disjunction([negation(atom(HasName(name))), then]))
+            asked.append(disjunction([negation(has_name(name)), then]))
         return if_type("object", conjunction(asked))
     return None
 
@@ -195,7 +203,8 @@ def _all_different(schemas: Schemas, schema: Mapping[str, Any]) -> Formula:
         return TRUE
     values = None
     if isinstance(items, Mapping) and not {"$ref", "prefixItems"} & {*items, *schema}:
-        values = [items["const"]] if "const" in items else items.get("enum")
+        has_const = "const" in items and schemas.draft != "draft4"
+        values = [items["const"]] if has_const else items.get("enum")
         if values is None:
             values = {"boolean": [True, False], "null": [None]}.get(str(items.get("type")))
     if values is None or len(values) > MOST_VALUES:
@@ -206,7 +215,9 @@ def _all_different(schemas: Schemas, schema: Mapping[str, Any]) -> Formula:
 
 def _of_members(schemas: Schemas, schema: Mapping[str, Any], resolver: Any) -> Formula:
     named = tuple(
-        (name, schemas.later(each, resolver)) for name, each in schema.get("properties", {}).items()
+        (name, schemas.later(each, resolver))
+        for name, each in schema.get("properties", {}).items()
+        if is_text(name)
     )
     patterns = tuple(
         (schemas.search(pattern), schemas.later(each, resolver))

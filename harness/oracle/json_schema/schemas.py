@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from harness.oracle.automaton import Automaton, NoOracle
@@ -13,7 +14,6 @@ from harness.oracle.json_schema.atoms import (
     AllItems,
     AllMembers,
     AtLeastItems,
-    HasName,
     InLanguage,
     IsOneOfNumbers,
     IsOneOfTexts,
@@ -21,7 +21,7 @@ from harness.oracle.json_schema.atoms import (
     IsType,
     JsonType,
 )
-from harness.oracle.json_schema.facts import at_least, bound, if_type, is_number, is_type
+from harness.oracle.json_schema.facts import at_least, bound, has_name, if_type, is_number, is_text, is_type
 from harness.oracle.json_schema.formula import (
     FALSE,
     TRUE,
@@ -40,9 +40,13 @@ from harness.oracle.json_schema.references import References
 from harness.oracle.json_schema.unevaluated import unevaluated_items, unevaluated_members
 from harness.oracle.judge.drafts import draft_of
 from harness.oracle.judge.pattern import NotAPattern, written_out
+from harness.oracle.judge.schema import check_schema
 from harness.oracle.judge.unjudgeable import Unjudgeable
 from harness.oracle.regex.automaton import known_automaton, regex_automaton
 from harness.oracle.utf8 import Ranges
+
+_error_of = lru_cache(maxsize=64)(check_schema)
+"""What is wrong with a schema. Counter-experiments and layouts read one schema many times."""
 
 
 class Schemas:
@@ -51,14 +55,21 @@ class Schemas:
     def __init__(
         self, text: str, draft: str | None, asserts_formats: bool, without: frozenset[str] = frozenset()
     ) -> None:
-        """Reads a schema, leaving out the keywords of `without`. Raises NoOracle for what is no schema."""
+        """Reads a schema, leaving out the keywords of `without`. Raises NoOracle for what is no schema.
+
+        The values that `uniqueItems` follows are those that `items` lists, even if it leaves out the list:
+        without it there would be no such language.
+        """
         try:
             document = json.loads(text, parse_float=Decimal)
             self.draft = draft_of(document, draft)
-        except (ValueError, RecursionError, Unjudgeable) as error:
+        except (ValueError, ArithmeticError, RecursionError, Unjudgeable) as error:
             raise NoOracle(f"the schema cannot be read: {error}"[:200]) from error
         if self.draft == "draft3":
             raise NoOracle("no reference for draft 3")
+        wrong = _error_of(text, draft)
+        if wrong is not None:
+            raise NoOracle(f"the schema is wrong: {wrong}"[:200])
         self.asserts_formats = asserts_formats
         self.without = without
         self.keywords: dict[str, None] = {}
@@ -69,6 +80,8 @@ class Schemas:
         self._makers: dict[Hashable, Callable[[], Formula]] = {}
         self._found: dict[Hashable, tuple[Any, Any]] = {}
         self._kept: list[Any] = []
+        self._under_way: set[int] = set()
+        """The schemas of which the formula is being made."""
         self._restrictions: dict[tuple[Formula, JsonType], Formula] = {}
         self._being_made = 0
         """How many formulas of references are being made now; what is restricted meanwhile is not kept."""
@@ -76,8 +89,8 @@ class Schemas:
         """Which of the lists of names that hold together comes first."""
         self.places = places_of_names(document)
         """Where a name stands first in the schema; it orders the names of several subschemas."""
-        self.references = References(document, text, self.draft)
-        self.root = self.formula(document, self.references.root)
+        self.references = References(document, self.draft)
+        self.root = self.formula(document, self.references.root, is_inside=True)
 
     # ------------------------------------------------------------------------------------------- references
 
@@ -89,7 +102,8 @@ class Schemas:
             self._made[name] = FALSE
             self._being_made += 1
             try:
-                made = self._makers[name]() if name in self._makers else self.formula(*self._found[name])
+                maker = self._makers.get(name)
+                made = maker() if maker else self.formula(*self._found[name], is_inside=True)
             except NoOracle:
                 del self._made[name]  # so that whoever asks again gets the reason again
                 raise
@@ -107,6 +121,7 @@ class Schemas:
         return self._of_contents(*self.references.followed(keyword, target, resolver))
 
     def _of_contents(self, contents: Any, resolver: Any) -> Formula:
+        """A reference to the formula of a schema; the resolver is the one within it."""
         name = id(contents)
         if name not in self._found:
             self._found[name] = (contents, resolver)
@@ -142,8 +157,9 @@ class Schemas:
 
     # --------------------------------------------------------------------------------------------- keywords
 
-    def formula(self, schema: Any, resolver: Any) -> Formula:
-        """What a schema asks of a value."""
+    def formula(self, schema: Any, resolver: Any, is_inside: bool = False) -> Formula:
+        """What a schema asks of a value. The resolver is the one around the schema, or if it `is_inside` the
+        one within it."""
         if isinstance(schema, bool):
             return constant(schema)
         if not isinstance(schema, dict):
@@ -151,18 +167,26 @@ class Schemas:
         name = ("schema", id(schema))
         made = self._made.get(name)
         if made is None:
+            if not is_inside:
+                resolver = self.references.inside(schema, resolver)
+            if id(schema) in self._under_way:  # what is unevaluated in it depends on whether it holds
+                return self._of_contents(schema, resolver)
             self._kept.append(schema)
-            made = self._made[name] = self._formula(schema, resolver)
+            self._under_way.add(id(schema))
+            try:
+                made = self._made[name] = self._formula(schema, resolver)
+            finally:
+                self._under_way.remove(id(schema))
         return made
 
     def _formula(self, schema: Mapping[str, Any], resolver: Any) -> Formula:
+        if draft_of(schema, self.draft) != self.draft:
+            raise NoOracle("a subschema names another draft")
+        schema = self.asking(schema)
         old = self.draft in ("draft4", "draft6", "draft7")
         if isinstance(schema.get("$ref"), str) and old:
             return self._reference("$ref", schema["$ref"], resolver)
-        resolver = self.references.inside(schema, resolver)
         asked: list[Formula] = []
-        if self.without:
-            schema = {keyword: value for keyword, value in schema.items() if keyword not in self.without}
         for keyword, value in schema.items():
             formulas = tuple(self._of_keyword(keyword, value, schema, resolver))
             if formulas:
@@ -171,14 +195,17 @@ class Schemas:
         self.applied.add(asked)
         return conjunction(asked)
 
+    def asking(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The keywords of a schema without those that are left out."""
+        if not self.without:
+            return schema
+        return {keyword: value for keyword, value in schema.items() if keyword not in self.without}
+
     def _of_keyword(
         self, keyword: str, value: Any, schema: Mapping[str, Any], resolver: Any
     ) -> Iterable[Formula]:
         is_new = self.draft in ("draft2019-09", "draft2020-12")
-        if keyword == "$ref" or keyword == {
-            "draft2020-12": "$dynamicRef",
-            "draft2019-09": "$recursiveRef",
-        }.get(self.draft):
+        if keyword in self.references.keywords:
             return (self._reference(keyword, value, resolver),)
         if keyword == "unevaluatedProperties" and is_new:
             return (if_type("object", unevaluated_members(self, schema, resolver)),)
@@ -226,14 +253,13 @@ class Schemas:
             length = [at_least(AtLeastItems, len(value)), negation(at_least(AtLeastItems, len(value) + 1))]
             items = atom(AllItems(tuple(self.equals(each) for each in value), FALSE))
             return conjunction([is_type("array"), *length, items])
-        named = tuple((name, self.equals(each)) for name, each in value.items())
-        present = [atom(HasName(name)) for name in value]
+        named = tuple((name, self.equals(each)) for name, each in value.items() if is_text(name))
+        present = [has_name(name) for name in value]
         return conjunction([is_type("object"), *present, atom(AllMembers(named, (), FALSE))])
 
     def is_one_of(self, texts: frozenset[str]) -> Formula:
         """The string is one of these; a text with a lone surrogate is none."""
-        known = (text.encode() for text in texts if not any("\ud800" <= each <= "\udfff" for each in text))
-        return atom(IsOneOfTexts(frozenset(known)))
+        return atom(IsOneOfTexts(frozenset(text.encode() for text in texts if is_text(text))))
 
     def consists_of(self, characters: Ranges) -> Formula:
         """The string has no other characters."""

@@ -12,7 +12,8 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.oracle.automaton import NoOracle
-from harness.oracle.json_schema.atoms import AllItems, AllMembers, HasName
+from harness.oracle.json_schema.atoms import AllItems, AllMembers
+from harness.oracle.json_schema.facts import has_name, is_text
 from harness.oracle.json_schema.formula import TRUE, Formula, atom, conjunction, disjunction, negation
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 MOST_CONDITIONS = 6
 """More conditions than these have no reference: there would be a formula for each of 2^n combinations."""
-REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 class Evaluated(NamedTuple):
@@ -93,17 +93,19 @@ def _of_members(
 ) -> Iterator[Evaluated]:
     if not isinstance(schema, Mapping):
         return
+    schema = schemas.asking(schema)
     if "additionalProperties" in schema or "unevaluatedProperties" in schema:
         yield Evaluated(condition, is_all=True)
         return
-    names = tuple(schema.get("properties", {}))
+    names = tuple(filter(is_text, schema.get("properties", {})))
     patterns = tuple(schemas.search(pattern) for pattern in schema.get("patternProperties", {}))
     if names or patterns:
         yield Evaluated(condition, names=names, patterns=patterns)
     for inner, below, resolved, path in _in_place(schemas, schema, resolver, condition, above):
         yield from _of_members(schemas, below, resolved, inner, path)
     for name, below in schema.get("dependentSchemas", {}).items():
-        yield from _of_members(schemas, below, resolver, conjunction([condition, atom(HasName(name))]), above)
+        inner = conjunction([condition, has_name(name)])
+        yield from _of_members(schemas, below, schemas.references.inside(below, resolver), inner, above)
 
 
 def _of_items(
@@ -111,6 +113,7 @@ def _of_items(
 ) -> Iterator[Evaluated]:
     if not isinstance(schema, Mapping):
         return
+    schema = schemas.asking(schema)
     is_new = schemas.draft == "draft2020-12"
     items = schema.get("items")
     if (
@@ -133,24 +136,25 @@ def _in_place(
     schemas: Schemas, schema: Mapping[str, Any], resolver: Any, condition: Formula, above: tuple[int, ...]
 ) -> Iterator[tuple[Formula, Any, Any, tuple[int, ...]]]:
     """The subschemas that are applied to the value itself: the condition under which they accept it, the
-    subschema, its resolver, and the references followed to it."""
+    subschema, the resolver within it, and the references followed to it. The given resolver is the one within
+    the schema."""
 
-    def under(*formulas: Formula) -> Formula:
-        return conjunction([condition, *formulas])
+    def branch(below: Any, *conditions: Formula) -> tuple[Formula, Any, Any, tuple[int, ...]]:
+        return conjunction([condition, *conditions]), below, schemas.references.inside(below, resolver), above
 
-    for keyword in REFERENCES:
+    for keyword in schemas.references.keywords:
         if keyword in schema:
             contents, resolved = schemas.references.followed(keyword, schema[keyword], resolver)
             if id(contents) in above:
                 raise NoOracle("what is unevaluated refers to itself")
             yield condition, contents, resolved, (*above, id(contents))
     for below in schema.get("allOf", ()):
-        yield condition, below, resolver, above
+        yield branch(below)
     for keyword in ("anyOf", "oneOf"):
         for below in schema.get(keyword, ()):
-            yield under(schemas.formula(below, resolver)), below, resolver, above
+            yield branch(below, schemas.formula(below, resolver))
     if "if" in schema:
         held = schemas.formula(schema["if"], resolver)
-        yield under(held), schema["if"], resolver, above
-        yield under(held), schema.get("then", True), resolver, above
-        yield under(negation(held)), schema.get("else", True), resolver, above
+        yield branch(schema["if"], held)
+        yield branch(schema.get("then", True), held)
+        yield branch(schema.get("else", True), negation(held))

@@ -13,6 +13,8 @@ from typing import Any
 
 from harness.oracle.judge.formats import UNCHECKED_FORMATS
 from harness.oracle.judge.pattern import finds
+from harness.oracle.judge.references import REFERENCES, followed
+from harness.oracle.judge.unevaluated import accepts, unevaluated_items, unevaluated_properties
 from harness.oracle.judge.unjudgeable import Unjudgeable
 
 
@@ -45,95 +47,12 @@ def _additional_properties(validator: Any, subschema: Any, instance: Any, schema
                 yield from validator.descend(value, subschema, path=name)
 
 
-def _unevaluated_properties(validator: Any, subschema: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    if isinstance(instance, dict):
-        others = {name: keyword for name, keyword in schema.items() if name != "unevaluatedProperties"}
-        evaluated = _evaluated_names(validator, instance, others)
-        for name, value in instance.items():
-            if name not in evaluated:
-                yield from validator.descend(value, subschema, path=name)
+def _follows(keyword: str) -> Callable[[Any, Any, Any, Any], Iterator[Any]]:
+    def follow(validator: Any, target: str, instance: Any, _schema: Any) -> Iterator[Any]:
+        resolved = followed(validator, keyword, target)
+        yield from validator.descend(instance, resolved.contents, resolver=resolved.resolver)
 
-
-def _evaluated_names(validator: Any, instance: dict[str, Any], schema: Any) -> set[str]:
-    """Returns the names that a schema which accepts `instance` has applied some subschema to."""
-    if isinstance(schema, bool):
-        return set()
-    if "additionalProperties" in schema or "unevaluatedProperties" in schema:
-        return set(instance)
-    names = {name for name in instance if name in schema.get("properties", {})}
-    names |= {
-        name
-        for name in instance
-        if any(finds(pattern, name) for pattern in schema.get("patternProperties", {}))
-    }
-    for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
-        if keyword in schema:
-            resolved = _resolve(validator, keyword, schema[keyword])
-            target = validator.evolve(schema=resolved.contents, _resolver=resolved.resolver)
-            names |= _evaluated_names(target, instance, resolved.contents)
-    for branch in _branches(validator, instance, schema):
-        names |= _evaluated_names(validator, instance, branch)
-    return names
-
-
-def _unevaluated_items(validator: Any, subschema: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    """Applies `unevaluatedItems` of draft 2019-09: unlike in 2020-12, and unlike in both libraries,
-    `contains` evaluates no item."""
-    if isinstance(instance, list):
-        others = {name: keyword for name, keyword in schema.items() if name != "unevaluatedItems"}
-        for index in range(_evaluated_items(validator, instance, others), len(instance)):
-            yield from validator.descend(instance[index], subschema, path=index)
-
-
-def _evaluated_items(validator: Any, instance: list[Any], schema: Any) -> int:
-    """Returns how many items, from the first on, a schema of draft 2019-09 which accepts `instance` has
-    applied some subschema to."""
-    if isinstance(schema, bool):
-        return 0
-    items = schema.get("items")
-    if (
-        "unevaluatedItems" in schema
-        or isinstance(items, dict | bool)
-        or (isinstance(items, list) and "additionalItems" in schema)
-    ):
-        return len(instance)
-    counts = [len(items) if isinstance(items, list) else 0]
-    for keyword in ("$ref", "$recursiveRef"):
-        if keyword in schema:
-            resolved = _resolve(validator, keyword, schema[keyword])
-            target = validator.evolve(schema=resolved.contents, _resolver=resolved.resolver)
-            counts.append(_evaluated_items(target, instance, resolved.contents))
-    counts += [
-        _evaluated_items(validator, instance, branch) for branch in _branches(validator, instance, schema)
-    ]
-    return min(len(instance), max(counts))
-
-
-def _branches(validator: Any, instance: Any, schema: Any) -> list[Any]:
-    """Returns the subschemas that are applied to the instance itself and accept it."""
-    branches = [branch for keyword in ("allOf", "anyOf", "oneOf") for branch in schema.get(keyword, [])]
-    if isinstance(instance, dict):
-        branches += [
-            branch for name, branch in schema.get("dependentSchemas", {}).items() if name in instance
-        ]
-    if "if" in schema:
-        holds = _accepts(validator, schema["if"], instance)
-        branches += [schema["if"], schema.get("then", True)] if holds else [schema.get("else", True)]
-    return [branch for branch in branches if _accepts(validator, branch, instance)]
-
-
-def _resolve(validator: Any, keyword: str, reference: str) -> Any:
-    from referencing.jsonschema import lookup_recursive_ref
-
-    return (
-        lookup_recursive_ref(validator._resolver)
-        if keyword == "$recursiveRef"
-        else validator._resolver.lookup(reference)
-    )
-
-
-def _accepts(validator: Any, subschema: Any, instance: Any) -> bool:
-    return next(iter(validator.descend(instance, subschema)), None) is None
+    return follow
 
 
 def open_dependencies(
@@ -147,7 +66,7 @@ def open_dependencies(
             if name in instance and not (
                 instance.keys() >= set(needs)
                 if isinstance(needs, list)
-                else _accepts(validator, needs, instance)
+                else accepts(validator, needs, instance)
             ):
                 raise Unjudgeable("`dependencies` is no keyword of this draft, and validators may apply it")
     yield from ()
@@ -179,14 +98,15 @@ def _format(validator: Any, name: str, instance: Any, _schema: Any) -> Iterator[
 
 
 KEYWORDS: dict[str, Callable[[Any, Any, Any, Any], Iterator[Any]]] = {
+    **{keyword: _follows(keyword) for keyword in REFERENCES},
     "additionalProperties": _additional_properties,
     "divisibleBy": _multiple_of,
     "format": _format,
     "multipleOf": _multiple_of,
     "pattern": _pattern,
     "patternProperties": _pattern_properties,
-    "unevaluatedItems": _unevaluated_items,
-    "unevaluatedProperties": _unevaluated_properties,
+    "unevaluatedItems": unevaluated_items,
+    "unevaluatedProperties": unevaluated_properties,
     "uniqueItems": _unique_items,
 }
 

@@ -78,17 +78,48 @@ def written_out(pattern: str) -> str:
         raise NotAPattern(f"pattern {pattern[:80]!r}: {error}") from error
 
 
+class _Groups:
+    """The groups that are open where a pattern was read to, and the names that are taken there."""
+
+    def __init__(self) -> None:
+        self.may_repeat = False
+        """May a quantifier come next?"""
+        self._may_repeat_behind: list[bool] = []
+        """Whether one may come behind each open group."""
+        self._names: list[tuple[set[str], set[str]]] = [(set(), set())]
+        """Of the whole and of each open group: the names in its alternative so far, and in those before."""
+
+    def read(self, part: str) -> None:
+        """Takes in the next part of the pattern that is no quantifier. Raises `NotEcma`."""
+        taken, before = self._names[-1]
+        self.may_repeat = part not in ("^", "$", "\\b", "\\B", "|") and part[0] != "("
+        if part == "|":
+            self._names[-1] = (set(), before | taken)
+        elif part == ")" and self._may_repeat_behind:
+            self.may_repeat = self._may_repeat_behind.pop()
+            del self._names[-1]
+            self._names[-1][0].update(taken, before)
+        elif part[0] == "(":
+            if part.endswith(">"):
+                if any(part in names for names, _ in self._names):
+                    raise NotEcma(f"the group {part[3:-1]} twice in one alternative")
+                taken.add(part)
+            self._may_repeat_behind.append(part not in ("(?<=", "(?<!"))
+            self._names.append((set(), set()))
+
+
 def _pieces(pattern: str) -> Iterator[str]:
-    at = 0
+    at, groups = 0, _Groups()
     while at < len(pattern):
-        character = pattern[at]
+        character, begun = pattern[at], at
         if quantifier := QUANTIFIER.match(pattern, at):
-            begins = at == 0
-            at = quantifier.end()
-            if pattern[at : at + 1] in ("+", "*", "?") or begins:
+            if not groups.may_repeat:
                 raise NotEcma("nothing to repeat")
+            groups.may_repeat = False
             yield quantifier[0]
-        elif character == "[":
+            at = quantifier.end()
+            continue
+        if character == "[":
             piece, at = _class(pattern, at + 1)
             yield piece
         elif character == "\\":
@@ -105,6 +136,7 @@ def _pieces(pattern: str) -> Iterator[str]:
                 character if character in "()|" else f"\\U{ord(character):08x}"
             )
             at += 1
+        groups.read(pattern[begun:at])
 
 
 def _escape(pattern: str, at: int) -> tuple[str, int]:

@@ -10,12 +10,15 @@ from decimal import Decimal
 from functools import cache, lru_cache
 from typing import Any
 
-from harness.oracle.judge.drafts import CLASSES, class_name, draft_of
+from harness.oracle.judge.drafts import CLASSES, DRAFT_URIS, class_name, draft_of
 from harness.oracle.judge.formats import format_checker
 from harness.oracle.judge.keywords import KEYWORDS, open_dependencies
 from harness.oracle.judge.pattern import is_pattern
 from harness.oracle.judge.strict_json import parse_json, read_document
 from harness.oracle.judge.unjudgeable import Unjudgeable, reason
+
+ROOT = "urn:grammarbench:schema"
+"""The identifier of a schema that has none."""
 
 
 def document_is_valid(schema_text: str, content: bytes, draft: str | None, assert_formats: bool) -> bool:
@@ -45,7 +48,7 @@ def check_schema(schema_text: str, draft: str | None = None) -> str | None:
     nests too deeply to be checked."""
     try:
         schema = _parsed_schema(schema_text)
-        return _schema_error(schema, draft_of(schema, draft))
+        return schema_error(schema, draft_of(schema, draft))
     except RecursionError:
         return None
     except Unjudgeable as error:
@@ -64,21 +67,33 @@ def _parsed_schema(text: str) -> dict[str, Any] | bool:
 
 @lru_cache(maxsize=64)
 def _validator(schema_text: str, draft: str | None, assert_formats: bool) -> Any:
-    import referencing
-
     schema = _parsed_schema(schema_text)
     dialect = draft_of(schema, draft)
-    wrong = _schema_error(schema, dialect)
+    wrong = schema_error(schema, dialect)
     if wrong is not None:
         raise Unjudgeable(f"the schema is wrong: {wrong}")
-    # A registry without `retrieve` knows the meta-schemas and nothing else; jsonschema's default one would
-    # fetch.
+    resolver = _resolver(schema, dialect)
     return _validator_class(dialect)(
-        schema, format_checker=format_checker() if assert_formats else None, registry=referencing.Registry()
+        schema, format_checker=format_checker() if assert_formats else None, _resolver=resolver
     )
 
 
-def _schema_error(schema: Any, dialect: str) -> str | None:
+def _resolver(schema: Any, dialect: str) -> Any:
+    """Returns the resolver of a schema's references. Its registry knows the meta-schemas and nothing else;
+    jsonschema's default one would fetch, and would lose a schema without identifier out of the scope of
+    `$dynamicRef`."""
+    from jsonschema_specifications import REGISTRY
+    from referencing.jsonschema import specification_with
+
+    specification: Any = specification_with(DRAFT_URIS[dialect])
+    registry: Any = REGISTRY
+    resource = specification.create_resource(schema)
+    name = resource.id() or ROOT
+    return registry.with_resource(name, resource).resolver(name)
+
+
+def schema_error(schema: Any, dialect: str) -> str | None:
+    """Returns what is wrong with a schema of a draft by its meta-schema, in one line; None if nothing is."""
     import referencing
     from jsonschema import FormatChecker
     from jsonschema.exceptions import best_match
@@ -137,8 +152,6 @@ def _validator_class(dialect: str) -> Any:
         return isinstance(value, int) and not isinstance(value, bool)
 
     keywords = {name: keyword for name, keyword in KEYWORDS.items() if name in base.VALIDATORS}
-    if dialect != "draft2019-09":
-        keywords.pop("unevaluatedItems", None)
     if "dependentRequired" in base.VALIDATORS:
         keywords["dependencies"] = open_dependencies
     extend: Any = jsonschema.validators.extend
@@ -149,8 +162,18 @@ def _validator_class(dialect: str) -> Any:
         """Does what jsonschema's `evolve` does, but keeps our class; jsonschema's goes back to its own where
         a subschema has `$schema`."""
         schema = changes.get("schema", self.schema)
+        named = draft_of(schema, dialect)
+        if named != dialect and not _is_resource(schema, {named, dialect}):
+            raise Unjudgeable("a subschema without an identifier names another draft")
         kept = {alias: getattr(self, name) for name, alias in fields}
-        return _validator_class(draft_of(schema, dialect))(**{**kept, **changes})
+        return _validator_class(named)(**{**kept, **changes})
 
     extended.evolve = evolve
     return extended
+
+
+def _is_resource(schema: Any, drafts: set[str]) -> bool:
+    """Is a subschema a resource of its own by both drafts, the one around it and its own? `$schema` may stand
+    in such a one only. Before draft 6 an identifier has another name, and before 2019-09 a reference hides
+    it."""
+    return isinstance(schema.get("$id"), str) and "$ref" not in schema and not drafts & {"draft3", "draft4"}

@@ -20,8 +20,8 @@ def is_valid(
     unknown `$schema` counts as absent.  A regex is read as the `regex` library reads it, and must match the
     whole text. Of regexes, EBNF and Lark the reference automaton judges; of a regex without one, the
     library's matcher. Raises `Unjudgeable` for structural tags, a wrong grammar, a reference that leaves the
-    schema, a name twice in one object, nesting deeper than Python's stack, and a text that one JSON parser
-    reads and another refuses.
+    schema, a subschema that names another draft and has no `$id`, a name twice in one object, nesting deeper
+    than Python's stack, and a text that one JSON parser reads and another refuses.
     """
     if grammar.dialect == "json_schema":
         return document_is_valid(grammar.text, content, draft, assert_formats)
