@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+import secrets
 from dataclasses import dataclass, field
 
 from harness.backend.grammar import Grammar
@@ -69,18 +71,38 @@ class Case:
 
 def case_id(grammar: Grammar) -> str:
     """Returns the case's id: 12 hex digits of a hash of dialect and text, so that moving or reordering a
-    suite changes nothing."""
+    suite changes nothing. Only where a grammar repeats in a suite do numbers follow the order (`-2`)."""
     return hashlib.sha256(f"{grammar.dialect}\0{grammar.text}".encode("utf-8", "surrogatepass")).hexdigest()[
         :12
     ]
 
 
+@dataclass(frozen=True)
+class Literal:
+    """A JSON number that no double holds exactly, as it was written."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+_MARK = secrets.token_hex(16)
+"""What no text from elsewhere has: it holds the place of a literal while JSON is written."""
+
+
 def json_text(value: object) -> str:
     """Returns the value as JSON text in the form in which models write it and MaskBench serialises it: `",
     "`, `": "`, and non-ASCII characters as themselves (but lone surrogates escaped)."""
-    text = json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False, default=_marked)
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        return json.dumps(value)
-    return text
+        text = json.dumps(value, default=_marked)
+    return text if _MARK not in text else re.sub(f'"{_MARK}([^"]*)"', r"\1", text)
+
+
+def _marked(value: object) -> str:
+    if isinstance(value, Literal):
+        return f"{_MARK}{value}"
+    raise TypeError(f"{type(value).__name__} is no JSON value")

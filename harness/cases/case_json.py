@@ -4,23 +4,26 @@ JSON-Schema-Test-Suite, and lists of tools."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 from typing import Any
 
 from harness.backend.grammar import DIALECTS, Dialect, Grammar
 from harness.backend.tag_formats import FormatError, has_format, read_tag
-from harness.cases.case import Case, Instance, case_id, json_text
-from harness.cases.tool_lists import is_tool, tool_list, tool_schema
+from harness.cases.case import Case, Instance, Literal, case_id, json_text
+from harness.cases.tool_lists import answer_schema, tool_list, tool_schema
 from harness.errors import BadInput, did_you_mean
-from harness.oracle.judge.drafts import DRAFT_URIS
+from harness.oracle.judge.drafts import DRAFT_URIS, DRAFTS
 from harness.shape import LARGEST
 
 GRAMMAR_KEYS: dict[str, Dialect] = {
     ("schema" if dialect == "json_schema" else dialect): dialect for dialect in DIALECTS
 }
 CASE_KEYS = [*GRAMMAR_KEYS, "description", "tests", "tags", "options", "notes"]
-OPTIONS = ["draft", "format"]
+NEAR = 0.6
+"""The likeness (difflib's ratio) from which on a key is taken for a misspelt one."""
+OPTIONS = {"draft": DRAFTS, "format": ("assert",)}
+"""The options of a case, each with its values."""
 
-# A file with one of these at its top, and none of the grammar keys, is taken for a bare JSON Schema.
 SCHEMA_KEYWORDS = frozenset(
     """
     $schema $id id $ref $defs definitions $anchor $dynamicRef type properties required additionalProperties patternProperties
@@ -29,17 +32,19 @@ SCHEMA_KEYWORDS = frozenset(
     maxProperties title description $comment default examples
     """.split()  # noqa: E501, SIM905
 )
+"""The keywords by which a bare JSON Schema is known, and its annotations."""
+SILENT = frozenset(("$schema", "$id", "id", "$comment", "title", "description", "default", "examples"))
+"""The keywords that constrain nothing."""
 
 
 def cases_from_json(value: Any, stem: str, where: str, draft: str | None) -> Iterator[Case]:
-    """Yields the cases of one parsed file: a case, a bare schema, or a list of cases as in the
-    JSON-Schema-Test-Suite.
+    """Yields the cases of one parsed file: a case, a bare schema, what a request holds, or a list of cases as
+    in the JSON-Schema-Test-Suite.
 
     Raises BadInput, its text starting with `where`.
     """
-    if (tools := tool_list(value)) is not None:
-        for number, tool in enumerate(tools, 1):
-            yield _case_of_tool(tool, f"{where}: tool {number}", draft)
+    if of_request := _cases_of_request(value, stem, where, draft):
+        yield from of_request
     elif isinstance(value, list):
         for number, item in enumerate(value, 1):
             here = f"{where}: case {number}"
@@ -48,11 +53,8 @@ def cases_from_json(value: Any, stem: str, where: str, draft: str | None) -> Ite
             yield _case(item, f"{stem}: {item.get('description', number)}", here, draft)
     elif isinstance(value, dict) and (GRAMMAR_KEYS.keys() & value.keys() or "tests" in value):
         yield _case(value, stem, where, draft)
-    elif isinstance(value, bool) or (
-        isinstance(value, dict) and (not value or SCHEMA_KEYWORDS & value.keys())
-    ):
-        grammar = Grammar("json_schema", json_text(_with_draft("json_schema", value, draft)))
-        yield Case(case_id(grammar), stem, grammar, options={"draft": draft} if draft else {})
+    elif isinstance(value, bool) or value == {} or _is_schema(value):
+        yield _case_of_schema(value, stem, draft)
     else:
         known = ", ".join(GRAMMAR_KEYS)
         raise BadInput(
@@ -61,22 +63,34 @@ def cases_from_json(value: Any, stem: str, where: str, draft: str | None) -> Ite
         )
 
 
-def case_from_suite_line(value: Any, where: str) -> Case:
-    """Returns the case of one line of a suite file; its description is its name. Raises BadInput."""
+def cases_of_line(value: Any, where: str, draft: str | None = None) -> Iterator[Case]:
+    """Yields the cases of one line of a suite file: one, whose name is its description, or those that a
+    request holds. Raises BadInput."""
     if not isinstance(value, dict):
         raise BadInput(f"{where} is {_kind(value)}, not an object with a grammar and tests")
-    if is_tool(value):
-        return _case_of_tool(value, where, None)
-    return _case(value, str(value.get("description", where)), where, None)
+    yield from _cases_of_request(value, where, where, draft) or [
+        _case(value, str(value.get("description", where)), where, draft)
+    ]
 
 
-def _case_of_tool(value: object, where: str, draft: str | None) -> Case:
-    """Returns the case of one tool of a model server's interface: the schema of its arguments, under the
-    tool's name.
-    """
-    name, schema = tool_schema(value, where)
-    grammar = Grammar("json_schema", json_text(schema))
+def _is_schema(value: object) -> bool:
+    """Is this an object that a person means as a JSON Schema? Data have titles and ids too."""
+    return isinstance(value, dict) and not value.keys().isdisjoint((SCHEMA_KEYWORDS - SILENT) | {"$schema"})
+
+
+def _case_of_schema(schema: object, name: str, draft: str | None) -> Case:
+    grammar = Grammar("json_schema", json_text(_with_draft("json_schema", schema, draft)))
     return Case(case_id(grammar), name, grammar, options={"draft": draft} if draft else {})
+
+
+def _cases_of_request(value: object, stem: str, where: str, draft: str | None) -> list[Case]:
+    """Returns a case for each tool of a list of tools or of a request to a model server (the schema of its
+    arguments, under the tool's name), and one for the schema of the answer; none where there are none."""
+    tools = tool_list(value) or []
+    named = [tool_schema(tool, f"{where}: tool {number}") for number, tool in enumerate(tools, 1)]
+    if (answer := answer_schema(value, where)) is not None:
+        named.append((answer[0] or stem, answer[1]))
+    return [_case_of_schema(schema, name, draft) for name, schema in named]
 
 
 def _case(value: dict[str, Any], name: str, where: str, draft: str | None) -> Case:
@@ -92,9 +106,12 @@ def _case(value: dict[str, Any], name: str, where: str, draft: str | None) -> Ca
     options = value.get("options", {})
     if not (isinstance(options, dict) and all(isinstance(option, str) for option in options.values())):
         raise BadInput(f'{where}: "options" must be an object of strings')
-    for option in options:
+    for option, chosen in options.items():
         if option not in OPTIONS:
-            raise BadInput(f'{where}: unknown option "{option}"{did_you_mean(option, OPTIONS)}')
+            raise BadInput(f'{where}: unknown option "{option}"{did_you_mean(option, list(OPTIONS))}')
+        if chosen not in OPTIONS[option]:
+            guess = did_you_mean(chosen, OPTIONS[option])
+            raise BadInput(f'{where}: the option "{option}" has no value "{chosen[:60]}"{guess}')
     if draft:
         options = {"draft": draft} | options
     grammar = _grammar(value, where, options.get("draft"))
@@ -114,11 +131,9 @@ def _case(value: dict[str, Any], name: str, where: str, draft: str | None) -> Ca
 def _grammar(value: dict[str, Any], where: str, draft: str | None) -> Grammar:
     keys = [key for key in GRAMMAR_KEYS if key in value]
     if not keys:
-        close = [
-            key for key in value if did_you_mean(key, CASE_KEYS).startswith("; did") and key not in CASE_KEYS
-        ]
-        hint = f' (is "{close[0]}" misspelt?)' if close else ""
-        raise BadInput(f"{where}: a case without grammar{hint}; give it one of {', '.join(GRAMMAR_KEYS)}")
+        raise BadInput(
+            f"{where}: a case without grammar{_hint(value)}; give it one of {', '.join(GRAMMAR_KEYS)}"
+        )
     if len(keys) > 1:
         raise BadInput(
             f"{where}: a case with {len(keys)} grammars ({', '.join(keys)}); make it {len(keys)} cases"
@@ -144,6 +159,15 @@ def _grammar(value: dict[str, Any], where: str, draft: str | None) -> Grammar:
     return Grammar(
         dialect, grammar if isinstance(grammar, str) else json_text(_with_draft(dialect, grammar, draft))
     )
+
+
+def _hint(value: dict[str, Any]) -> str:
+    """Returns what may be meant by a case without grammar, in parentheses; empty if that is not known."""
+    if _is_schema(value):
+        return ' (a bare schema stands alone in its file; here write {"schema": ...})'
+    known = {*CASE_KEYS, *SCHEMA_KEYWORDS}
+    close = [key for key in value if key not in known and get_close_matches(key, GRAMMAR_KEYS, 1, NEAR)]
+    return f' (is "{close[0]}" misspelt?)' if close else ""
 
 
 def _with_draft(dialect: Dialect, grammar: Any, draft: str | None) -> Any:
@@ -241,5 +265,6 @@ def _kind(value: object) -> str:
         bool: "a boolean",
         int: "a number",
         float: "a number",
+        Literal: "a number",
     }
     return kinds.get(type(value), "null")

@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.cases.case import Case, Instance
 from harness.cases.case_line import LONGEST_CASE, case_from_line, case_to_line
-from harness.cases.prepared import Preparers
+from harness.cases.prepared import Preparers, made_key
 from harness.cases.suite import Suite, read_cases
 from harness.errors import LISTED, BadInput, did_you_mean
 
@@ -97,7 +97,7 @@ def write_plan(
             limit = min((limit for limit in limits if limit is not None), default=None)
             chosen = _chosen(suite, limit, seed, only)
             left_out: Counter[str] = Counter()
-            for prepared in preparers.each(_chosen_of(suite, chosen, left_out), ours=suite.is_ours):
+            for prepared in preparers.each(_chosen_of(suite, chosen, left_out), name, ours=suite.is_ours):
                 case = prepared.case
                 if prepared.problem:
                     where = suite.files[0] if len(suite.files) == 1 else suite.name
@@ -140,11 +140,14 @@ def write_plan(
 
 
 def made_documents(path: Path) -> dict[str, tuple[Instance, ...]]:
-    """Returns the documents that the plan at `path` made for cases without any, by the case's id; none, where
+    """Returns the documents that the plan at `path` made for cases without any, by `made_key`; none, where
     none could be made."""
     with open(path, "rb") as file:
-        cases = (case for _, _, case in map(case_from_line, file))
-        return {case.id: case.instances for case in cases if all(one.made_for for one in case.instances)}
+        return {
+            made_key(suite, case): case.instances
+            for suite, _, case in map(case_from_line, file)
+            if all(one.made_for for one in case.instances)
+        }
 
 
 def rows_owed(path: Path, checked: bool) -> dict[tuple[str, str], int]:
@@ -175,7 +178,8 @@ def _chosen(suite: Suite, limit: int | None, seed: int, only: Collection[str]) -
     """Returns a function that says whether a case is walked: those named in `only` by name or id, or else
     all, or a sample of `limit`.
 
-    The sample has the same cases for the same seed, wherever they stand in the suite.
+    The sample has the same cases for the same seed, wherever they stand in the suite: of cases with one
+    grammar, whose numbers follow their order, the ranks go by what else they hold.
     """
     if only:
         wanted = frozenset(only)
@@ -186,9 +190,23 @@ def _chosen(suite: Suite, limit: int | None, seed: int, only: Collection[str]) -
     def rank(case_id: str) -> str:
         return hashlib.sha256(f"{seed}:{case_id}".encode()).hexdigest()
 
-    ranked = sorted((rank(case.id), case.id) for case in read_cases(suite))
+    repeated: dict[str, list[tuple[str, str]]] = {}
+    for case in read_cases(suite):
+        content = "" if suite.is_ours else _content_hash(case)  # the order of ours is always the same
+        repeated.setdefault(case.id.partition("-")[0], []).append((content, case.id))
+    ranked = sorted(
+        (rank(of_number), case_id)
+        for cases in repeated.values()
+        for (_, of_number), (_, case_id) in zip(cases, sorted(cases, key=lambda one: one[0]), strict=True)
+    )
     chosen = {case_id for _, case_id in ranked[:limit]}
     return lambda case: case.id in chosen
+
+
+def _content_hash(case: Case) -> str:
+    """Returns a hash of what a case holds beside its grammar and its words for people."""
+    instances = [(one.content, one.valid, one.tokens) for one in case.instances]
+    return hashlib.sha256(repr((instances, sorted(case.options.items()))).encode()).hexdigest()
 
 
 def _chosen_of(suite: Suite, chosen: Callable[[Case], bool], left_out: Counter[str]) -> Iterator[Case]:

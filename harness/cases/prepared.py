@@ -50,7 +50,7 @@ class Preparers:
 
     `unicode` are the versions whose tables regular expressions are judged by too. With `respell` the
     instances of a JSON Schema become the spellings of its valid ones, and other cases get none. `made` has
-    the documents that were made before, by the case's id: how many are made in time depends on the machine.
+    the documents that were made before, by `made_key`: how many are made in time depends on the machine.
     With `bare` none are made.
     """
 
@@ -88,30 +88,32 @@ class Preparers:
             generator.__exit__(kind, error, trace)
         self._threads.shutdown()
 
-    def each(self, cases: Iterable[Case], *, ours: bool) -> Iterator[Prepared]:
-        """Yields the cases in their order, each as soon as it and those before it are ready; verdicts that
-        `ours` state are believed."""
+    def each(self, cases: Iterable[Case], suite: str, *, ours: bool) -> Iterator[Prepared]:
+        """Yields the cases of the suite, by its name in the plan, in their order, each as soon as it and
+        those before it are ready; verdicts that `ours` state are believed."""
         waiting: deque[Future[Prepared]] = deque()
         for case in cases:
-            waiting.append(self._threads.submit(self._prepare, case, ours))
+            known = self._made.get(made_key(suite, case))
+            waiting.append(self._threads.submit(self._prepare, case, known, ours))
             if len(waiting) >= AHEAD * self._workers:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
 
-    def _prepare(self, case: Case, ours: bool) -> Prepared:
+    def _prepare(self, case: Case, known: tuple[Instance, ...] | None, ours: bool) -> Prepared:
         tools = self._idle.get()
         try:
-            return self._prepared(case, ours, *tools)
+            return self._prepared(case, known, ours, *tools)
         finally:
             self._idle.put(tools)
 
-    def _prepared(self, case: Case, ours: bool, judge: Judge, generator: Generator) -> Prepared:
+    def _prepared(
+        self, case: Case, known: tuple[Instance, ...] | None, ours: bool, judge: Judge, generator: Generator
+    ) -> Prepared:
         if problem := problem_with(case):
             return Prepared(case, case, problem)
         generated = 0
         if not case.instances and not self._bare:
-            known = self._made.get(case.id)
             case = generator.with_instances(case) if known is None else replace(case, instances=known)
             generated = len(case.instances)
         if self._respell:
@@ -120,6 +122,12 @@ class Preparers:
         questioned = not (ours or self._respell or made)
         case, contested = with_verdicts(case, judge, questioned=questioned, both=not self._respell)
         return Prepared(case, _read_otherwise(case, judge, self._unicode), "", contested, generated)
+
+
+def made_key(suite: str, case: Case) -> str:
+    """Returns by what the documents that were made for a case are kept: its id is unique only within its
+    suite, and another suite may read the same schema by other options."""
+    return f"{suite}/{case.id}"
 
 
 def problem_with(case: Case) -> str:

@@ -38,10 +38,11 @@ def refuse_special_files(options: argparse.Namespace) -> None:
                     refuse_special_file(file)
 
 
-def refuse_special_file(path: Path) -> None:
-    """Raises BadInput if something is there that is neither a file nor a folder."""
+def refuse_special_file(path: Path, opened: bool = True) -> None:
+    """Raises BadInput if something is there that is neither a file nor a folder. What a shell has opened for
+    the command may be read, unless `opened` is false: a source of cases is read more than once."""
     kind = kind_of(path)
-    if kind and not str(path).startswith(OPEN_ALREADY):
+    if kind and not (opened and str(path).startswith(OPEN_ALREADY)):
         raise BadInput(
             f"{path}: is a {kind}, which may have no end; copy what it gives into a file, and name that"
         )

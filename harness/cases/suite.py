@@ -4,18 +4,19 @@ line."""
 from __future__ import annotations
 
 import json
-import math
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.backend.grammar import Grammar
-from harness.cases.case import Case, case_id
-from harness.cases.case_json import GRAMMAR_KEYS, case_from_suite_line, cases_from_json
+from harness.cases.case import Case, Literal, case_id
+from harness.cases.case_json import GRAMMAR_KEYS, cases_from_json, cases_of_line
+from harness.cases.folder import files_of_cases, suffix_of
 from harness.cases.special_files import refuse_special_file
 from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge.drafts import DRAFTS
@@ -23,11 +24,9 @@ from harness.shape import bounded_lines
 
 T = TypeVar("T")
 
-SUFFIXES = (".json", ".jsonl", ".lark")
-"""How the names of the files end that are read in a folder."""
-
 DEEPEST = 100_000  # levels of nesting that we read
 
+MOST_DIGITS = 4300
 TOO_LONG = "a number of more than 4,300 digits is not read"
 """What a user is told of a number in a file that is too long for Python's `int`, whose own words advise a
 call of Python."""
@@ -49,6 +48,8 @@ class Suite:
     """It comes with the package."""
     by_default: bool = True
     """A run that names no suite walks it; a suite's header says `"default": false` if it should not."""
+    unread: str = ""
+    """What lies in the user's folder and is not read, in a few words; empty if that is nothing."""
 
 
 def suite_names() -> list[str]:
@@ -77,15 +78,18 @@ def find_suite(wanted: str) -> Suite:
         if name.replace("_", "-") == wanted.replace("_", "-"):
             path = Path(str(files("harness.suites"))) / f"{name}.jsonl"
             return replace(_suite_of_file(path), is_ours=True)
+    if not wanted:
+        raise UnknownSuite("a SUITE without a name; write . for the folder that you are in")
     path = Path(wanted)
-    if _is(path.is_dir):
-        paths = tuple(sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file()))
+    if _is(path.is_dir, wanted):
+        paths, unread = files_of_cases(path)
         if not paths:
-            raise BadInput(f"{wanted}: no .json, .jsonl or .lark file in this folder")
-        return Suite(_writable(path.resolve().name), "", "", paths)
-    if _is(path.is_file):
+            but = f" (but {unread})" if unread else ""
+            raise BadInput(f"{wanted}: no .json, .jsonl or .lark file in this folder{but}")
+        return Suite(_writable(path.resolve().name), "", "", paths, unread=unread)
+    if _is(path.is_file, wanted):
         return _suite_of_file(path)
-    refuse_special_file(path)
+    refuse_special_file(path, opened=False)
     from harness.cases.models import model_file  # most sources need no process of their own
 
     if (model := model_file(wanted)) is not None:
@@ -96,17 +100,25 @@ def find_suite(wanted: str) -> Suite:
     )
 
 
-def _is(question: Callable[[], bool]) -> bool:
-    """Returns the answer; False where the name cannot even be a path."""
+def unread_lines(suites: Iterable[Suite]) -> list[str]:
+    """Returns a line for each suite that is a folder in which not everything is read."""
+    return [f"{suite.name}: not read: {suite.unread}" for suite in suites if suite.unread]
+
+
+def _is(question: Callable[[], bool], wanted: str) -> bool:
+    """Returns the answer; False where the name cannot even be a path. Raises BadInput where it may not be
+    asked."""
     try:
         return question()
+    except PermissionError as error:
+        raise BadInput(f"{wanted}: cannot be read: {error.strerror}") from error
     except OSError:
         return False
 
 
 def _suite_of_file(path: Path) -> Suite:
     header: dict[str, Any] = {}
-    if path.suffix == ".jsonl":
+    if suffix_of(path) == ".jsonl":
         with open_text(path) as lines:
             first = lines.readline()
         if first.strip() and _is_header(value := deep(lambda: parse_json(first, str(path)), str(path))):
@@ -136,30 +148,40 @@ def read_cases(suite: Suite) -> Iterator[Case]:
     gets `-2`). Raises BadInput."""
     counts: dict[str, int] = {}
     for path in suite.files:
-        for case in _cases_of_file(path):
+        # Where the package lies says nothing about its suites.
+        draft = None if suite.is_ours else _draft_of_folder(path)
+        for case in _cases_of_file(path, draft):
             counts[case.id] = counts.get(case.id, 0) + 1
             if counts[case.id] > 1:
-                case = Case(f"{case.id}-{counts[case.id]}", *list(vars(case).values())[1:])
+                case = replace(case, id=f"{case.id}-{counts[case.id]}")
             yield case
 
 
-def _cases_of_file(path: Path) -> Iterator[Case]:
-    if path.suffix == ".jsonl":
+def _draft_of_folder(path: Path) -> str | None:
+    """Returns the draft after which a folder around the file is named, as in the JSON-Schema-Test-Suite."""
+    return next((part for part in path.resolve().parts[::-1] if part in DRAFTS), None)
+
+
+def _cases_of_file(path: Path, draft: str | None) -> Iterator[Case]:
+    if suffix_of(path) == ".jsonl":
         with open_text(path) as lines:
             for number, line in enumerate(lines, 1):
                 where = f"{path}:{number}"
 
-                def read(line: str = line, number: int = number, where: str = where) -> Case | None:
+                def read(line: str = line, number: int = number, where: str = where) -> list[Case]:
                     value = parse_json(line, str(path), number)
-                    return None if number == 1 and _is_header(value) else case_from_suite_line(value, where)
+                    if not _is_header(value):
+                        return list(cases_of_line(value, where, draft))
+                    if number > 1:
+                        raise BadInput(f"{where}: a suite's header, which must be the first line")
+                    return []
 
-                if line.strip() and (case := deep(read, where)):
-                    yield case
+                if line.strip():
+                    yield from deep(read, where)
         return
-    draft = next((part for part in path.resolve().parts[::-1] if part in DRAFTS), None)
     with open_text(path) as file:
         text = file.read()
-    if path.suffix == ".lark":
+    if suffix_of(path) == ".lark":
         grammar = Grammar("lark", text)
         yield Case(case_id(grammar), _writable(path.stem), grammar)
         return
@@ -221,14 +243,16 @@ def parse_json(text: str, file: str, line: int = 1) -> Any:
     def refuse_constant(name: str) -> float:
         raise BadInput(f"{where}: {name} is no JSON number")
 
-    def finite(number: str) -> float:
+    def as_written(number: str) -> float | Literal:
         value = float(number)
-        if math.isinf(value):
+        if value in (0, float("inf"), -float("inf")) and number.lower().partition("e")[0].strip("-0."):
             raise BadInput(f"{where}: the number {number[:40]} is beyond a double's range")
-        return value
+        if len(number) > MOST_DIGITS:
+            raise BadInput(f"{where}: {TOO_LONG}")
+        return value if value == 0 or Decimal(number) == Decimal(repr(value)) else Literal(number)
 
     try:
-        return json.loads(text, parse_constant=refuse_constant, parse_float=finite)
+        return json.loads(text, parse_constant=refuse_constant, parse_float=as_written)
     except json.JSONDecodeError as error:
         raise BadInput(
             f"{file}:{line + error.lineno - 1}:{error.colno}: malformed JSON: {error.msg}"

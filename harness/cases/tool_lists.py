@@ -1,12 +1,12 @@
-"""Reads lists of tools in the forms of model servers' interfaces: each tool's name and the JSON Schema of its
-arguments."""
+"""Reads what requests to model servers hold: lists of tools (each tool's name and the JSON Schema of its
+arguments), and the schema of the answer."""
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
+from harness.cases.case import json_text
 from harness.errors import BadInput
 
 SCHEMA_AT = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema", "parameters_json_schema")
@@ -124,10 +124,10 @@ def tool_schema(value: object, where: str) -> tuple[str, dict[str, Any]]:
     """Returns the tool's name and the schema of its arguments. Raises BadInput, its text starting with
     `where`."""
     if not isinstance(value, dict):
-        raise BadInput(f"{where} is {json.dumps(value)[:60]}, not a tool; write {FORMS}")
+        raise BadInput(f"{where} is {json_text(value)[:60]}, not a tool; write {FORMS}")
     named = value.get("name")
     if not is_tool(value) and value.get("type") is not None:
-        kind = json.dumps(value["type"])[:60]
+        kind = json_text(value["type"])[:60]
         raise BadInput(
             f"{where} is of type {kind}: it has no schema that a grammar could hold; leave it "
             'out, or make it a "function"'
@@ -135,7 +135,7 @@ def tool_schema(value: object, where: str) -> tuple[str, dict[str, Any]]:
     inner = value.get("function", value)
     if not isinstance(inner, dict):
         raise BadInput(
-            f'{where}: "function" is {json.dumps(inner)[:60]}, not an object with name and parameters'
+            f'{where}: "function" is {json_text(inner)[:60]}, not an object with name and parameters'
         )
     name = inner.get("name", named)
     if not (isinstance(name, str) and name.strip()):
@@ -148,7 +148,25 @@ def tool_schema(value: object, where: str) -> tuple[str, dict[str, Any]]:
         return name, NO_ARGUMENTS
     if not isinstance(schema, dict):
         raise BadInput(
-            f'{where} ("{name}"): "{given[0]}" is {json.dumps(schema)[:60]}; a JSON Schema of '
+            f'{where} ("{name}"): "{given[0]}" is {json_text(schema)[:60]}; a JSON Schema of '
             "arguments is an object"
         )
     return name, schema
+
+
+def answer_schema(value: object, where: str) -> tuple[str, Any] | None:
+    """Returns the name (empty: none) and the JSON Schema of a `response_format`, or of that of a request;
+    None if the value is neither, or its answer has no schema. Raises BadInput, its text starting with
+    `where`."""
+    if not isinstance(value, dict) or NOT_OF_TOOLS & value.keys():
+        return None
+    form = value.get("response_format", value)
+    if not (isinstance(form, dict) and form.get("type") == "json_schema" and "json_schema" in form):
+        return None
+    inner = form["json_schema"]
+    if not (isinstance(inner, dict) and isinstance(inner.get("schema"), dict | bool)):
+        raise BadInput(
+            f'{where}: a "response_format" without schema; write {{"type": "json_schema", "json_schema": '
+            '{"name", "schema"}}, or the schema alone'
+        )
+    return str(inner.get("name", "")), inner["schema"]

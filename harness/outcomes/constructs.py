@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from harness.backend.grammar import Grammar
-from harness.cases.case_json import SCHEMA_KEYWORDS
+from harness.cases.case_json import SCHEMA_KEYWORDS, SILENT
 from harness.cases.subschemas import subschemas
 from harness.rows.store import read_cases
 
-SILENT = frozenset(("$schema", "$id", "id", "$comment", "title", "description", "default", "examples"))
-"""The keywords that constrain nothing."""
 LATER = frozenset(("dependentSchemas", "dependentRequired", "dependencies", "unevaluatedItems",
 "unevaluatedProperties", "minContains",
                    "maxContains", "additionalItems", "$recursiveRef", "$dynamicAnchor"))  # fmt: skip
@@ -25,8 +23,10 @@ KEYWORDS = (SCHEMA_KEYWORDS | LATER) - SILENT
 LONGEST = 200_000
 """Characters of a regex, an EBNF or a Lark grammar that are looked at."""
 
-ESCAPED = re.compile(r"\\[^dDwWsSbBpPnrtAzZ1-9k]")
+ESCAPED = re.compile(r"\\[ux]\{[0-9a-fA-F]+\}|\\[^dDwWsSbBpPnrtAzZ1-9k]")
 """Characters that stand for themselves; they are taken out before constructs are looked for."""
+CLASS = re.compile(r"\[(\^?)((?:\\.|[^\]\\])*)\]", re.DOTALL)
+SHORT = re.compile(r"\\[dDwWsS]|\\[pP](?:\{[^}]*\})?")
 REGEX = {
     "class": r"\[", "negated class": r"\[\^", "shorthand class": r"\\[dDwWsS]",
     "unicode property": r"\\[pP]\{?", "any character": r"\.",
@@ -46,7 +46,11 @@ LARK = {
     "star or plus": r"[*+]", "optional": r"\?|\[", "counted repetition": r"\{\d*,?\d*\}|~", "range": r"\.\.",
     "expression": r"/", "several rules": r"(?m)^[?!]*_?[a-z][\w-]*\s*:(?s:.)*\n[?!]*_?[a-z][\w-]*\s*:",
 }  # fmt: skip
-QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
+APART = {
+    "ebnf": re.compile(r'"(?:\\.|[^"\\\n])*"|\[(?:\\.|[^\]\\\n])*\]|#[^\n]*'),
+    "lark": re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/(?:\\.|[^/\\\n])+/[a-z]*'),
+}
+"""Texts, classes, expressions and comments, in which no character is one of the grammar."""
 
 
 def constructs(grammar: Grammar) -> tuple[str, ...]:
@@ -58,10 +62,10 @@ def constructs(grammar: Grammar) -> tuple[str, ...]:
         except (ValueError, RecursionError):
             return ()
     if grammar.dialect == "regex":
-        return _matching(REGEX, ESCAPED.sub("", text))
+        return _matching(REGEX, CLASS.sub(_bare_class, ESCAPED.sub("", text)))
     if grammar.dialect == "ebnf":
-        rules = set(re.findall(r"^\s*([\w-]+)\s*::=", text, re.MULTILINE))
-        bare = QUOTED.sub(" ", text)
+        bare = _bare(grammar.dialect, text)
+        rules = set(re.findall(r"^\s*([\w-]+)\s*::=", bare, re.MULTILINE))
         recursive = any(
             name in _words(body)
             for name, body in re.findall(r"^\s*([\w-]+)\s*::=(.*)", bare, re.MULTILINE)
@@ -69,8 +73,24 @@ def constructs(grammar: Grammar) -> tuple[str, ...]:
         )
         return tuple(sorted({*_matching(EBNF, bare), *(("recursion",) if recursive else ())}))
     if grammar.dialect == "lark":
-        return _matching(LARK, QUOTED.sub(" ", text))
+        return _matching(LARK, _bare(grammar.dialect, text))
     return ()
+
+
+def _bare(dialect: str, text: str) -> str:
+    """Returns a grammar in which texts and comments are blanks, and classes and expressions are empty."""
+
+    def emptied(match: re.Match[str]) -> str:
+        if match[0][0] == "[":
+            return "[^]" if match[0].startswith("[^") else "[]"
+        return "/" if match[0][0] == "/" and not match[0].startswith("//") else " "
+
+    return APART[dialect].sub(emptied, text)
+
+
+def _bare_class(match: re.Match[str]) -> str:
+    """Returns a class with nothing but the short classes and properties that stand in it."""
+    return f"[{match[1]}{''.join(SHORT.findall(match[2]))}]"
 
 
 def _words(text: str) -> set[str]:

@@ -13,7 +13,6 @@ from small_schemas import small_schema
 from harness.backend.grammar import Grammar
 from harness.cases.case import Case, case_id
 from harness.cases.case_line import case_from_line, case_to_line
-from harness.cases.generated import documents as generated
 from harness.cases.generated.documents import CLOCK_SECONDS, Document, documents_for
 from harness.cases.generated.generator import Generator
 from harness.cases.plain_constants import with_plain_constants
@@ -124,7 +123,7 @@ def closed(properties: dict[str, Any]) -> dict[str, Any]:
 
 def test_what_is_made_until_the_time_on_the_clock_is_up_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([0.0, *[1.0] * 3, *[CLOCK_SECONDS + 1] * 1000])
-    monkeypatch.setattr(generated.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr("harness.cases.generated.documents.time.monotonic", lambda: next(clock))
     made = documents_for('{"type": "object", "required": ["a", "b", "c", "d"]}', None, False)
     assert 1 <= len(made) <= 3
 

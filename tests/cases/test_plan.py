@@ -14,7 +14,7 @@ from harness.cases import plan as plans
 from harness.cases.case import Case
 from harness.cases.case_line import case_from_line
 from harness.cases.generated.generator import Generator
-from harness.cases.plan import PROFILES, Profile, write_plan
+from harness.cases.plan import PROFILES, Profile, made_documents, write_plan
 from harness.cases.suite import find_suite
 from harness.cli.main import main
 from harness.errors import BadInput
@@ -56,6 +56,34 @@ def test_a_profile_takes_the_same_sample_wherever_the_cases_stand(tmp_path: Path
     assert {case.id for _, case in planned(tmp_path / "plan")} != chosen[0], (
         "another seed takes another sample"
     )
+
+
+def test_a_sample_is_the_same_where_a_grammar_repeats(tmp_path: Path) -> None:
+    chosen = []
+    for folder, order in (("a", range(6)), ("b", reversed(range(6)))):
+        for place, number in enumerate(order):
+            case = {"schema": {"type": "integer"}, "tests": [{"data": number, "valid": True}]}
+            (tmp_path / folder).mkdir(exist_ok=True)
+            (tmp_path / folder / f"{place}.json").write_text(json.dumps(case))
+        write_plan([find_suite(str(tmp_path / folder))], Profile(3, 1.0, ("bytes",)), 0, tmp_path / "plan")
+        chosen.append({case.instances[0].content for _, case in planned(tmp_path / "plan")})
+    assert chosen[0] == chosen[1] and len(chosen[0]) == 3
+
+
+def test_documents_made_before_go_to_the_case_of_their_suite(tmp_path: Path) -> None:
+    """The same schema stands in two suites, of which one asserts formats: its id is the same in both."""
+    schema = {"type": "string", "format": "date"}
+    suites = [
+        find_suite(str(suite_file(tmp_path, "plain.jsonl", [{"schema": schema}]))),
+        find_suite(
+            str(suite_file(tmp_path, "x.jsonl", [{"schema": schema, "options": {"format": "assert"}}]))
+        ),
+    ]
+    first = write_plan(suites, SOME, 0, tmp_path / "first")
+    again = write_plan(suites, SOME, 0, tmp_path / "again", made=made_documents(tmp_path / "first"))
+    assert again == first and planned(tmp_path / "again") == planned(tmp_path / "first")
+    plain, asserting = (case for _, case in planned(tmp_path / "first"))
+    assert plain.id == asserting.id and plain.instances != asserting.instances
 
 
 def test_a_plan_is_the_same_however_many_work_on_it(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from places import CORPORA
 from harness.backend.grammar import Grammar
 from harness.cases.case import Case, Instance, case_id, json_text
 from harness.cases.case_line import case_from_line, case_to_line
-from harness.cases.suite import find_suite, read_cases, suite_names
+from harness.cases.suite import find_suite, read_cases, suite_names, unread_lines
 from harness.errors import BadInput
 from harness.shape import LONGEST_LINE
 
@@ -61,7 +62,21 @@ def test_a_test_suite_file_is_a_case_per_group_and_the_folder_says_the_draft(tmp
     assert second.id == f"{first.id}-2", "the same grammar twice in one suite stays two cases"
 
 
-@pytest.mark.parametrize("schema", [{"type": "string"}, {"$ref": "#"}, {}, True, False])
+def test_a_folder_named_after_a_draft_says_it_of_tools_and_lines_too(tmp_path: Path) -> None:
+    schema = {"definitions": {"i": {"type": "integer"}}, "type": "object"}
+    write(tmp_path, "draft7/a.json", {"schema": schema})
+    write(tmp_path, "draft7/b.jsonl", json.dumps({"schema": schema}))
+    write(tmp_path, "draft7/c.json", [{"name": "tool", "input_schema": schema}])
+    write(tmp_path, "draft7/d.jsonl", json.dumps({"name": "tool", "input_schema": schema}))
+    wanted = {"$schema": "http://json-schema.org/draft-07/schema#", **schema}
+    found = cases(tmp_path)
+    assert [json.loads(case.grammar.text) for case in found] == [wanted] * 4
+    assert [case.options for case in found] == [{"draft": "draft7"}] * 4
+
+
+@pytest.mark.parametrize(
+    "schema", [{"type": "string"}, {"$ref": "#"}, {"$schema": "x", "title": "any"}, {}, True, False]
+)
 def test_a_bare_schema_is_a_case_without_instances(tmp_path: Path, schema: object) -> None:
     (case,) = cases(write(tmp_path, "mine.json", schema))
     assert case.grammar.text == json.dumps(schema)
@@ -76,6 +91,82 @@ def test_a_folder_is_read_in_order_and_hidden_forms_are_left(tmp_path: Path) -> 
     assert [case.name for case in cases(tmp_path)] == ["one", "two", "three"]
 
 
+def test_the_case_of_an_ending_does_not_matter(tmp_path: Path) -> None:
+    write(tmp_path, "a.JSON", {"regex": "a"})
+    lines = write(tmp_path, "b.JSONL", '{"suite": "mine"}\n{"regex": "b"}\n{"regex": "c"}')
+    write(tmp_path, "d.Lark", 'start: "d"')
+    assert [case.grammar.text for case in cases(tmp_path)] == ["a", "b", "c", 'start: "d"']
+    assert len(cases(lines)) == 2 and find_suite(str(lines)).name == "mine"
+
+
+def test_what_is_not_read_in_a_folder_is_told_in_one_line(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    write(folder, "a.json", {"regex": "a"})
+    assert unread_lines([find_suite(str(folder))]) == []
+    for name in ("._a.json", ".git/x.json", ".ipynb_checkpoints/a.json", "node_modules/p/package.json"):
+        write(folder, name, "{{")
+    write(folder, "notes.txt", "no case")
+    (folder / "lost.json").symlink_to("nowhere.json")
+    write(tmp_path, "other/b.json", {"regex": "b"})
+    (folder / "linked").symlink_to("../other")
+    os.mkfifo(folder / "fifo.json")
+    suite = find_suite(str(folder))
+    assert [case.name for case in read_cases(suite)] == ["a"]
+    assert unread_lines([suite]) == [
+        f"mine: not read: 3 other files, 1 linked folder ({folder}/linked), "
+        f"1 link to nothing ({folder}/lost.json)"
+    ]
+    (folder / "a.json").unlink()
+    with pytest.raises(BadInput, match=r"no \.json, .* file in this folder \(but 3 other files, 1 linked"):
+        find_suite(str(folder))
+
+
+def test_the_folders_of_our_own_results_are_not_read_again(tmp_path: Path) -> None:
+    write(tmp_path, "a.json", {"regex": "a"})
+    for run in ("results/runs/20261127T204127Z-d911", "out"):
+        for name in ("rows.jsonl", "cases.jsonl", "advice.json", "report/report.json"):
+            write(tmp_path, f"{run}/{name}", "{}")
+    write(tmp_path, "results/runs/20261127T204127Z-d912/kernels.jsonl", "{}")
+    write(tmp_path, "published/rows.jsonl.xz", "")
+    write(tmp_path, "published/outcomes.json", "{}")
+    suite = find_suite(str(tmp_path))
+    assert ([case.name for case in read_cases(suite)], suite.unread) == (["a"], "")
+    with pytest.raises(BadInput, match="holds the results of a command"):
+        find_suite(str(tmp_path / "out"))
+
+
+def test_a_folder_or_a_file_that_may_not_be_read_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root may read everything, so what the system says is put in its mouth."""
+    write(tmp_path, "a.json", {"regex": "a"})
+    write(tmp_path, "sub/b.json", {"regex": "b"})
+    scandir, is_dir, stat = os.scandir, Path.is_dir, Path.stat
+
+    def refusing(real: Any) -> Any:
+        def ask(path: Any, *arguments: Any, **options: Any) -> Any:
+            if "sub" in str(path):
+                raise PermissionError(13, "Permission denied", str(path))
+            return real(path, *arguments, **options)
+
+        return ask
+
+    for owner, name, real, wanted in (
+        (os, "scandir", scandir, tmp_path),
+        (Path, "stat", stat, tmp_path),
+        (Path, "is_dir", is_dir, tmp_path / "sub" / "b.json"),
+    ):
+        with monkeypatch.context() as patched:
+            patched.setattr(owner, name, refusing(real))
+            with pytest.raises(BadInput, match=r"sub[^:]*: cannot be read: Permission denied"):
+                find_suite(str(wanted))
+
+
+def test_a_suite_needs_a_name() -> None:
+    with pytest.raises(BadInput, match=r"a SUITE without a name; write \. for the folder"):
+        find_suite("")
+
+
 def test_a_file_of_lark_is_a_case_without_instances(tmp_path: Path) -> None:
     (case,) = cases(write(tmp_path, "mine.lark", 'start: "a"\r\n// é\n'))
     assert (case.name, case.instances, case.grammar) == ("mine", (), Grammar("lark", 'start: "a"\r\n// é\n'))
@@ -86,6 +177,16 @@ def test_text_and_bytes_are_taken_as_they_are(tmp_path: Path) -> None:
     (case,) = cases(write(tmp_path, "x.json", {"choice": ["a"], "tests": tests}))
     assert [each.content for each in case.instances] == [b' {"a":1}', b"\xc0\x80", b'"\\u00e9\\ud800"']
     assert case.instances[2].valid is None
+
+
+def test_a_number_that_no_double_holds_stays_as_it_is_written(tmp_path: Path) -> None:
+    long, whole = "0.12345678901234567891", "1234567890123456789012.5e1"
+    text = (
+        f'{{"schema": {{"const": {long}, "title": "é"}}, "tests": [{{"data": [{whole}, 1.50, 1e5, "é"]}}]}}'
+    )
+    (case,) = cases(write(tmp_path, "x.json", text))
+    assert case.grammar.text == f'{{"const": {long}, "title": "é"}}'
+    assert case.instances[0].content.decode() == f'[{whole}, 1.5, 100000.0, "é"]'
 
 
 def test_ten_thousand_levels_are_read(tmp_path: Path) -> None:
@@ -128,12 +229,32 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "nan.json": ('{"schema": {"const": NaN}}', "NaN is no JSON number"),
     "huge.json": ('{"schema": {"const": 1e999}}', "beyond a double's range"),
+    "tiny.json": ('{"schema": {"multipleOf": 1e-400}}', "1e-400 is beyond a double's range"),
+    "fraction.json": (
+        '{"schema": {"const": 0.' + "1" * 5000 + "}}",
+        "a number of more than 4,300 digits is not read",
+    ),
     "digits.json": (
         '{"schema": {"const": ' + "1" * 5000 + "}}",
         "a number of more than 4,300 digits is not read",
     ),
     "no_grammar.json": ({"description": "x", "tests": []}, "a case without grammar"),
     "typo.json": ({"shema": {}, "tests": []}, 'is "shema" misspelt?'),
+    "bare.jsonl": (
+        '{"properties": {"a": {}}}',
+        '(a bare schema stands alone in its file; here write {"schema": ...})',
+    ),
+    "bare_list.json": ([{"$schema": "x", "type": "object"}], "a bare schema stands alone in its file"),
+    "near_no_grammar.json": ({"descriptions": "x", "testing": 1, "tests": []}, "grammar; give it one of"),
+    "late.jsonl": (
+        '{"regex": "a"}\n{"suite": "x"}',
+        "late.jsonl:2: a suite's header, which must be the first",
+    ),
+    "data.json": ({"id": 5, "title": "thing", "price": 3}, "neither a case nor a JSON Schema"),
+    "answer.json": (
+        {"type": "json_schema", "json_schema": {"type": "object"}},
+        'a "response_format" without schema; write {"type": "json_schema", "json_schema"',
+    ),
     "two.json": ({"regex": "a", "choice": ["a"]}, "2 grammars"),
     "schema_is_text.json": ({"schema": "object"}, '"schema" is a string'),
     "neither.json": ({"name": "x", "value": 1}, "neither a case nor a JSON Schema"),
@@ -156,6 +277,14 @@ BAD: dict[str, tuple[Any, str]] = {
     "choice.json": ({"choice": []}, "non-empty list of strings"),
     "tags.json": ({"structural_tag": {"triggers": []}}, '"triggers" and "structures"'),
     "option.json": ({"regex": "a", "options": {"drafft": "x"}}, 'did you mean "draft"?'),
+    "format.json": (
+        {"regex": "a", "options": {"format": "yes"}},
+        'the option "format" has no value "yes"; known: assert',
+    ),
+    "draft.json": (
+        {"regex": "a", "options": {"draft": "draft07"}},
+        'no value "draft07"; did you mean "draft7"?',
+    ),
     "list.json": (["a"], "case 1 is a string"),
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -288,6 +289,32 @@ def test_candidates_grow_and_end_with_everything() -> None:
     assert lengths[0] == 1 and lengths[-1] >= 4 and sorted(lengths[:-1]) == lengths[:-1]
     assert "oneOf" not in found[-1].case.grammar.text
     assert len({candidate.case.id for candidate in found}) == len(found)
+
+
+OPEN: dict[str, Any] = {
+    "dependencies": {**CLOSED, "properties": {"a": {}, "b": {}}, "dependencies": {"a": ["b"]}},
+    "required": {"type": "object", "dependencies": {"a": {"required": ["b"]}}},
+    "date": {"anyOf": [{"type": "string", "format": "date"}, {"type": "string", "minLength": 2}]},
+    "idn-email": {"items": {"type": "string", "format": "idn-email"}, "maxItems": 1, "uniqueItems": True},
+    "int32": {"type": "integer", "format": "int32"},
+}
+"""Schemas with a keyword, or the value of one, that the draft leaves open and that validators may apply."""
+
+
+@pytest.mark.parametrize("kept", OPEN)
+def test_what_a_validator_may_apply_is_never_left_out(kept: str) -> None:
+    for candidate in candidates(case_of(OPEN[kept])):
+        assert f'"{kept}"' in candidate.case.grammar.text, candidate.sentences
+    asserting = replace(case_of(OPEN[kept]), options={"format": "assert"})
+    for candidate in candidates(asserting):
+        assert f'"{kept}"' in candidate.case.grammar.text, candidate.sentences
+
+
+def test_what_stands_beside_an_open_keyword_is_still_rewritten() -> None:
+    texts = [candidate.case.grammar.text for candidate in candidates(case_of(OPEN["idn-email"]))]
+    assert any("uniqueItems" not in text for text in texts)
+    old = {"type": "object", "dependencies": {"a": ["b"]}}
+    assert any("dependencies" not in one.case.grammar.text for one in candidates(case_of(old, OLD)))
 
 
 def test_there_is_nothing_after_the_time_and_of_other_dialects() -> None:

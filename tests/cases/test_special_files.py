@@ -49,6 +49,12 @@ def test_a_suite_that_is_none_of_a_file_or_folder_is_refused(
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(tmp_path / "s"))
         refused([*RUN, str(tmp_path / "out"), str(tmp_path / "s")], capsys, "socket")
+    read, write = os.pipe()
+    try:
+        refused([*RUN, str(tmp_path / "out"), f"/dev/fd/{read}"], capsys)
+    finally:
+        os.close(read)
+        os.close(write)
     assert not (tmp_path / "out").exists()
 
 

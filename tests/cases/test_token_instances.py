@@ -12,7 +12,7 @@ from harness.backend.grammar import Grammar
 from harness.backend.registry import make, parse_spec
 from harness.backend.vocabulary import byte_vocabulary, load_vocabulary
 from harness.cases.case import Case, Instance
-from harness.cases.case_json import case_from_suite_line
+from harness.cases.case_json import cases_of_line
 from harness.cases.case_line import case_from_line, case_to_line
 from harness.rows.row import Verdict, verdict
 from harness.running.worker import _walk_instance
@@ -29,7 +29,8 @@ TESTS = [
 
 
 def case_of(tests: list[dict[str, Any]]) -> Case:
-    return case_from_suite_line({"structural_tag": TOKEN, "tests": tests}, "here")
+    (case,) = cases_of_line({"structural_tag": TOKEN, "tests": tests}, "here")
+    return case
 
 
 def test_tokens_are_stored_and_read_again() -> None:

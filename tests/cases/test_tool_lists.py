@@ -157,3 +157,24 @@ def test_a_tool_list_is_run_as_a_suite(tmp_path: Path, capsys: pytest.CaptureFix
     assert main([*words, "--out", str(tmp_path / "run")]) == 0
     assert {row.case for row in read_rows(tmp_path / "run")} == {"weather", "time"}
     assert "misspelt" not in capsys.readouterr().err
+
+
+ANSWER = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": CITY}}
+
+
+def test_the_answer_of_a_request_is_a_case_too(tmp_path: Path) -> None:
+    assert read(tmp_path, ANSWER) == read(tmp_path, {"response_format": ANSWER}) == [("answer", CITY)]
+    request = {"model": "m", "messages": [], "tools": CHAT, "response_format": ANSWER}
+    assert read(tmp_path, request) == [("weather", CITY), ("time", NOTHING), ("answer", CITY)]
+    assert read(tmp_path, {"tools": CHAT, "response_format": {"type": "json_object"}}) == [
+        ("weather", CITY),
+        ("time", NOTHING),
+    ]
+
+
+def test_a_line_may_be_a_request(tmp_path: Path) -> None:
+    lines = [{"tools": CHAT}, {"regex": "a"}, {"response_format": ANSWER}]
+    path = tmp_path / "requests.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    names = [case.name for case in read_cases(find_suite(str(path)))]
+    assert names == ["weather", "time", f"{path}:2", "answer"]

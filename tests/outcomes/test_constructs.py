@@ -44,6 +44,11 @@ SCHEMA = {
             Grammar("lark", 'start: A~2 | "|x"i\nrest: "a".."b"\nA: /x/+\n%ignore " "'),
             "alternation,counted repetition,expression,ignored text,range,several rules,star or plus",
         ),
+        (Grammar("regex", r"[(|*+?.$][^)]{1}\u{41}"), "class,counted repetition,negated class"),
+        (Grammar("regex", r"[\d\p{L}|]"), "class,shorthand class,unicode property"),
+        (Grammar("ebnf", 'root ::= "a" [|*+(?"#] # b | c*'), "class"),
+        (Grammar("ebnf", "root ::= x [^|]\n# y ::= (\nx ::= [a]"), "class,negated class,several rules"),
+        (Grammar("lark", 'start: "//" /a|b*/i // c | d?'), "expression"),
         (Grammar("choice", '["a"]'), ""),
     ],
 )

@@ -13,7 +13,7 @@ from typing import Any
 from harness.backend.grammar import Grammar
 from harness.cases.case import Case, case_id, json_text
 from harness.cases.rewrites.equivalence import SECONDS as PROOF_SECONDS
-from harness.cases.rewrites.equivalence import is_equivalent
+from harness.cases.rewrites.equivalence import is_equivalent_to_all
 from harness.cases.rewrites.json_values import canonical
 from harness.cases.rewrites.rewrite import Place, Rewrite, rewrites, rewrites_at
 from harness.cases.subschemas import Path, Schema, at, place_in_words, subschemas_below
@@ -198,17 +198,8 @@ class _Search:
         left = self._end - time.process_time()
         if left <= 0:
             return False
-        return (
-            is_equivalent(
-                before,
-                rewrite.schema,
-                self.draft,
-                self.case.asserts_formats,
-                rewrite.path,
-                min(left, PROOF_SECONDS),
-            )
-            is True
-        )
+        formats, seconds = self.case.asserts_formats, min(left, PROOF_SECONDS)
+        return is_equivalent_to_all(before, rewrite.schema, self.draft, formats, rewrite.path, seconds)
 
     def _candidate(self, chain: tuple[Rewrite, ...]) -> Candidate:
         grammar = Grammar("json_schema", json_text(chain[-1].schema))

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.cases.demands import URN, compound
-from harness.cases.subschemas import NEVER, Path, Schema, pointer, subschemas
+from harness.cases.demands import URN, compound, is_before_2019
+from harness.cases.rewrites.patterns import escaped
+from harness.cases.subschemas import (
+    NEVER,
+    Path,
+    Schema,
+    pointer,
+    put,
+    subschemas,
+    subschemas_below,
+    without_keys,
+)
 from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.json_schema.automaton import json_schema_automaton
 
@@ -15,6 +25,53 @@ FAR_REACHING = frozenset(
     ("unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef", "$anchor", "$dynamicAnchor")
 )
 """Keywords by which more of a subschema can matter to the schema around it than what it takes."""
+OF_NUMBERS = frozenset(
+    ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float", "double")
+)
+"""Formats of OpenAPI that are about numbers; all others are about strings."""
+
+
+def is_equivalent_to_all(
+    one: Schema,
+    other: Schema,
+    draft: str,
+    asserts_formats: bool,
+    place: Path = (),
+    seconds: float = SECONDS,
+) -> bool:
+    """Do two schemas take the same documents by the draft, and also by a validator that applies what the
+    draft leaves open: each `format`, and `dependencies` where the draft has it no more?
+
+    False where that is not proven.
+    """
+    readings = [(one, other)]
+    applied = (_applied(one, draft), _applied(other, draft))
+    if applied[0] is not one or applied[1] is not other:
+        readings.append(applied)
+    return all(is_equivalent(*both, draft, asserts_formats, place, seconds) is True for both in readings)
+
+
+def _applied(node: Schema, draft: str) -> Schema:
+    """Returns a schema that asks what its formats and `dependencies` ask. A format, which validators read
+    differently, becomes one text that is its own."""
+    if not isinstance(node, dict):
+        return node
+    for path, child in list(subschemas_below(node)):
+        if (new := _applied(child, draft)) is not child:
+            node = put(node, path, new)
+    asked: list[Schema] = []
+    left_out = []
+    if isinstance(name := node.get("format"), str):
+        text = f"format {name}"
+        asked.append({"enum": [text]} if name in OF_NUMBERS else {"pattern": f"^{escaped(text)}$"})
+        left_out.append("format")
+    if isinstance(depending := node.get("dependencies"), dict) and not is_before_2019(draft):
+        names = {name: value for name, value in depending.items() if isinstance(value, list)}
+        asked.append({"dependentRequired": names, "dependentSchemas": without_keys(depending, names)})
+        left_out.append("dependencies")
+    if not asked:
+        return node
+    return {**without_keys(node, left_out), "allOf": [*node.get("allOf", []), *asked]}
 
 
 def is_equivalent(

@@ -1,0 +1,89 @@
+"""Finds the files of cases in a user's folder, and says what is not read there."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from pathlib import Path
+
+from harness.errors import BadInput
+from harness.text import counted
+
+SUFFIXES = (".json", ".jsonl", ".lark")
+"""How the names of the files end that are read in a folder, in either case."""
+
+PACKAGES = "node_modules"
+"""A folder of other people's files."""
+
+HIDDEN = re.compile(r"\.(?!\.)")
+"""The beginning of a file's name that a system or an editor leaves beside another; `..a.json` is a user's."""
+
+RUN = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]+")
+"""The name of a folder in `results/runs/`."""
+
+
+def suffix_of(path: Path) -> str:
+    """Returns how the file's name ends, in lower case."""
+    return path.suffix.lower()
+
+
+def files_of_cases(folder: Path) -> tuple[tuple[Path, ...], str]:
+    """Returns the files of cases below the folder, in order, and what is not read there in a few words
+    (empty: nothing).
+
+    Hidden files and folders, `node_modules` and the folders of our own results are left out. Raises BadInput
+    where something cannot be read, and for a folder that is itself one of results.
+    """
+    found: list[Path] = []
+    others, linked, dangling = 0, [], []
+    for place, folders, names in os.walk(folder, onerror=_refuse):
+        if _holds_results(Path(place), names):
+            if Path(place) == folder:
+                raise BadInput(f"{folder}: holds the results of a command; name a folder of cases only")
+            folders.clear()
+            continue
+        folders[:] = [name for name in folders if not (name.startswith(".") or name == PACKAGES)]
+        linked += [path for name in folders if os.path.islink(path := Path(place, name))]
+        for path in (Path(place, name) for name in names):
+            is_wanted = suffix_of(path) in SUFFIXES
+            if HIDDEN.match(path.name):
+                others += is_wanted
+            elif not is_wanted:
+                others += 1
+            elif (mode := _mode(path)) is None:
+                dangling.append(path)
+            elif stat.S_ISREG(mode):
+                found.append(path)
+            else:
+                others += 1
+    told = [counted(others, "other file")] if others else []
+    told += [f"{counted(len(linked), 'linked folder')} ({min(linked)})"] if linked else []
+    told += [f"{counted(len(dangling), 'link')} to nothing ({min(dangling)})"] if dangling else []
+    return tuple(sorted(found)), ", ".join(told)
+
+
+def _refuse(error: OSError) -> None:
+    raise BadInput(f"{error.filename}: cannot be read: {error.strerror}") from error
+
+
+def _mode(path: Path) -> int | None:
+    """Returns the mode of what the path leads to; None if that is nothing. Raises BadInput."""
+    try:
+        return path.stat().st_mode
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ELOOP):
+            return None
+        _refuse(error)
+        raise
+
+
+def _holds_results(folder: Path, names: list[str]) -> bool:
+    """Does one of our commands keep its results in this folder?"""
+    return (
+        {"rows.jsonl", "cases.jsonl"} <= set(names)
+        or "rows.jsonl.xz" in names
+        or any(name.endswith(".i64") for name in names)
+        or RUN.fullmatch(folder.name) is not None
+    )
