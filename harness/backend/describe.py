@@ -56,7 +56,8 @@ def describe(
     for python in dict.fromkeys([sys.executable, *pythons]):
         ours = python == sys.executable
         asked = [place for place, interpreter in enumerate(pythons) if interpreter == python]
-        answer = _ask(
+        answer = _ask_for(
+            "specs",
             python,
             op="arms",
             specs=[specs[place] for place in asked],
@@ -75,7 +76,7 @@ def places(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 
     Raises BadInput for one that cannot be imported.
     """
-    answer = _ask(sys.executable, op="places", names=list(names))
+    answer = _ask_for("names", sys.executable, op="places", names=list(names))
     return {name: (distribution, version) for name, (distribution, version) in answer["places"].items()}
 
 
@@ -99,7 +100,23 @@ def _entry_of(name: str, python: str) -> dict[str, Any]:
     return entry
 
 
-def _ask(python: str, **question: Any) -> dict[str, Any]:
+class Ended(BadInput):
+    """A backend has ended the process that imported it."""
+
+
+def _ask_for(backends: str, python: str, **question: Any) -> dict[str, Any]:
+    """Returns the answer of `_ask`. Raises BadInput, which names the one of the question's `backends` that
+    ends the process, where it does so without vocabularies too."""
+    try:
+        return _ask(python, **question)
+    except Ended:
+        for name in question[backends]:
+            alone = {backends: [name], "vocabularies": [], "read": []}
+            _ask(python, f'backend "{name}"', **{**question, **alone})
+        raise
+
+
+def _ask(python: str, who: str = "a backend", /, **question: Any) -> dict[str, Any]:
     """Returns the answer of `_answer` in a process of its own: backends print, and can end the process that
     imports them. Raises BadInput."""
     loader = f"{__name__}:{open_service.__name__}"
@@ -107,9 +124,8 @@ def _ask(python: str, **question: Any) -> dict[str, Any]:
         try:
             return service.ask(question, seconds=SECONDS)[0]
         except Lost as lost:
-            raise BadInput(
-                f"a backend ended the process that imported it ({lost}){lost.last_line()}"
-            ) from lost
+            text = f"{who} ended the process that imported it ({lost}){lost.last_line()}"
+            raise (Ended if lost.cause == "crash" else BadInput)(text) from lost
 
 
 def open_service() -> tuple[Handler, dict[str, Any]]:

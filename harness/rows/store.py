@@ -45,6 +45,9 @@ DAMAGED = (EOFError, lzma.LZMAError, MemoryError)
 TAIL = 1 << 16
 """The last line of a complete run lies within this many bytes before the end."""
 
+NOT_WHOLE = ("timeout_s", "check_timeout_s", "machine")
+"""The fields of a line in which a number may be a fraction; no row has one."""
+
 MOST_UNPACKED = 4 << 30
 """Most bytes of a packed run once it is unpacked."""
 
@@ -203,9 +206,22 @@ def problem_with(line: object) -> str:
         error = next(validator.iter_errors(line), None)
     except UnicodeEncodeError:  # in a name, or in a value that is refused; in a value that fits it may stand
         return "it holds a lone surrogate where none may be"
-    return (
-        "" if error is None else f"{'/'.join(map(str, error.instance_path)) or kind}: {error.message}"[:200]
-    )
+    if error is not None:
+        return f"{'/'.join(map(str, error.instance_path)) or kind}: {error.message}"[:200]
+    path = _fraction_in(line, NOT_WHOLE)
+    return f"{path}: a fraction where a whole number is expected"[:200] if path else ""
+
+
+def _fraction_in(value: Any, but: Sequence[str] = ()) -> str:
+    """Returns the path to a number that is written as a fraction, outside the fields `but`; nothing if there
+    is none. JSON Schema takes 0.0 for a whole number, but nothing can be counted with it."""
+    for name, member in value.items() if type(value) is dict else enumerate(value):
+        kind = type(member)
+        if kind is float and name not in but:
+            return str(name)
+        if (kind is dict or kind is list) and name not in but and (path := _fraction_in(member)):
+            return f"{name}/{path}"
+    return ""
 
 
 def lines(folder: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
@@ -289,7 +305,7 @@ def read_rows(folder: Path, *, whole: bool = True) -> Iterator[Row]:
     Raises BadInput; behind the last row also where the run's end speaks of another number of rows, but for
     one that was published, which may leave some out. Without `whole` that is left to the caller.
     """
-    end_says: int | None = None
+    end: End | None = None
     keys: set[tuple[object, ...]] = set()
     arms: set[tuple[str, str, str]] = set()
     without_samples = published_without(folder, "samples.i64")
@@ -313,15 +329,29 @@ def read_rows(folder: Path, *, whole: bool = True) -> Iterator[Row]:
             keys.add(key)
             yield row
         else:
-            end_says = value["rows"]
-    if whole and end_says not in (None, len(keys)) and not is_published(folder):
-        said = other_number(end_says or 0, len(keys))
-        raise BadInput(f"{folder}/rows.jsonl: {said}; the file was changed or damaged")
+            end = _end_of(value)
+    if whole and end is not None and (why := why_not_whole(folder, end, len(keys))):
+        raise BadInput(f"{folder}/rows.jsonl: {why}; the file was changed or damaged")
 
 
-def other_number(said: int, there: int) -> str:
-    """Says that a run's last line speaks of another number of rows than are there."""
-    return f"its last line speaks of {counted(said, 'row')}, {there:,} {'is' if there == 1 else 'are'} there"
+NO_END = "no end"
+"""Why a run is not whole that was not walked to its end."""
+
+
+def why_not_whole(folder: Path, end: End | None, there: int) -> str:
+    """Says why the run, of which so many rows are there, is not whole: it has no end, or its last line speaks
+    of another number of rows. Returns nothing for a whole run, and for a published one that leaves rows out.
+    """
+    if end is None:
+        return NO_END
+    if there == end.rows or (there < end.rows and is_published(folder)):
+        return ""
+    are = "is" if there == 1 else "are"
+    return f"its last line speaks of {counted(end.rows, 'row')}, {there:,} {are} there"
+
+
+def _end_of(line: dict[str, Any]) -> End:
+    return End(line["rows"], line["finished"], line["statuses"])
 
 
 def read_end(folder: Path) -> End | None:
@@ -344,7 +374,7 @@ def read_end(folder: Path) -> End | None:
         line
     ):
         return None
-    return End(line["rows"], line["finished"], line["statuses"])
+    return _end_of(line)
 
 
 def read_samples(folder: Path) -> Samples:

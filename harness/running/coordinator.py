@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
+from harness.backend.process.process import PIPE_BYTES
 from harness.cases.plan import Plan
 from harness.running import worker_process
 from harness.running.recorder import Recorder
@@ -20,6 +21,10 @@ from harness.running.work import Assignment, Sink, Work
 
 POLL_SECONDS = 0.02
 """How often the memory and the deadline of a child are looked at."""
+LOUD_SECONDS, LOUD_BYTES = 0.001, PIPE_BYTES // 32
+"""How often is looked while a worker has printed more than that since the last look: a full pipe would make
+it wait for us in a call that is timed. To be woken by what it prints would cost it more than to print it, and
+on a busy machine its processor."""
 LATE_SECONDS = 1.0
 """When a turn takes longer than this, we were stopped or waited for a disk: that is no time of a backend."""
 
@@ -76,7 +81,7 @@ class Coordinator:
             if not self.slots or (self._keep and not self._is_owed()):
                 break
             began = time.monotonic()
-            self._selector.select(POLL_SECONDS)
+            self._selector.select(self._pause())
             for slot in list(self.slots):
                 slot.listen()
                 if not slot.is_closing:
@@ -86,6 +91,13 @@ class Coordinator:
             if (seconds := time.monotonic() - began) > LATE_SECONDS:
                 for slot in self.slots:
                     slot.excuse(seconds)
+
+    def _pause(self) -> float:
+        """Returns for how long the workers need not be looked at."""
+        taken = [slot.worker.process.taken for slot in self.slots]
+        for slot in self.slots:
+            slot.worker.process.taken = 0
+        return LOUD_SECONDS if max(taken) > LOUD_BYTES else POLL_SECONDS
 
     def _is_owed(self) -> bool:
         return any(work.cases for work in self._works) or any(

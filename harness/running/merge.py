@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from harness.cases.case_line import case_from_line
 from harness.cases.plan import rows_owed
 from harness.errors import BadInput
 from harness.rows.folder import locked, make_writable, new_run_id, now
@@ -19,6 +18,7 @@ from harness.rows.resume import StoredCase, stored
 from harness.rows.row import Row, RunInfo, makes_checks, row_from_json, untimed
 from harness.rows.store import Writer, has_begun, read_info, refuse_published
 from harness.running.experiment import write_experiment_of_whole
+from harness.running.planned_cases import digested
 from harness.running.same_run import first_difference
 
 Key = tuple[str, ...]
@@ -70,6 +70,8 @@ def merge(out: Path, folders: Sequence[Path], argv: Sequence[str]) -> Merged:
         for arm in first.arms
         for case in owed
     ]
+    if len(set(wanted)) < len(wanted):
+        raise BadInput(f"{folders[0]}/rows.jsonl names one backend twice; the file was changed or damaged")
     parts = [_part(folder, info, owed, set(wanted)) for folder, info in zip(folders, infos, strict=True)]
     for place, part in enumerate(parts):
         _agree(part, parts[:place])
@@ -112,7 +114,8 @@ def _same_cases(folders: Sequence[Path], info: RunInfo) -> None:
                 for line in file:
                     whole[number].update(line)
                     if number == 0:
-                        digests.setdefault(_suite_of(line, folder), hashlib.sha256()).update(line)
+                        suite, text = _digested(line, folder)
+                        digests.setdefault(suite, hashlib.sha256()).update(text)
         except OSError as error:
             raise BadInput(
                 f"{folder}/cases.jsonl: cannot be read ({error.strerror}); take the whole folder "
@@ -130,10 +133,9 @@ def _same_cases(folders: Sequence[Path], info: RunInfo) -> None:
         )
 
 
-def _suite_of(line: bytes, folder: Path) -> str:
+def _digested(line: bytes, folder: Path) -> tuple[str, bytes]:
     try:
-        suite, _, _ = case_from_line(line)
-        return suite
+        return digested(line)
     except BadInput as error:
         raise BadInput(f"{folder}/{error}") from error
 

@@ -23,7 +23,7 @@ from harness.backend.vocabulary import prepare_vocabulary
 from harness.backend.vocabulary.fetched import with_all
 from harness.cases.case import Instance
 from harness.cases.plan import PROFILES, Plan, Profile, made_documents, rows_owed, write_plan
-from harness.cases.suite import Suite, find_suite, walked_by_default
+from harness.cases.suite import Suite, find_suite, unread_lines, walked_by_default
 from harness.checks import made, named_checks
 from harness.errors import BadInput
 from harness.rows.ends import one_end_lines
@@ -37,6 +37,7 @@ from harness.rows.store import Writer, has_begun, read_info, refuse_published
 from harness.running.coordinator import run_all
 from harness.running.experiment import write_experiment
 from harness.running.limits import Limits, Progress
+from harness.running.planned_cases import put_back
 from harness.running.ray.cluster import connected, parse_executor
 from harness.running.ray.sweep import sweep
 from harness.running.same_run import first_difference
@@ -214,11 +215,11 @@ def _walk_prepared(
             only=request.only,
             unicode=versions,
             workers=usable_processors(),
-            made=None if request.spellings else _made_before(request, folder),
+            made=None if request.spellings else _made_before(request, folder, say),
             bare=request.bare,
             planned=_planned(say),
         )
-        for line in contested_lines(plan.suites):
+        for line in (*unread_lines(prepared.suites), *contested_lines(plan.suites)):
             say(one_line(line, spelled=True))
         info = _info_of(prepared, profile, plan, jobs)
         chosen = range(len(plan.offsets)) if request.shard is None else _share(draft, request.shard)
@@ -226,6 +227,8 @@ def _walk_prepared(
         statuses: dict[str, int] = {}
         if request.resume:
             _refuse_changes(read_info(folder), info, folder)
+            if put_back(draft, folder):
+                say(f"{folder}/cases.jsonl was not as planned, or missing: it is put back")
             statuses = _leave_out_finished(folder, works, makes_checks(info.effort, info.decode))
             say(f"resuming {folder}: {sum(statuses.values())} rows are there")
         else:
@@ -247,8 +250,11 @@ def _walk_prepared(
     )
     with Writer(folder, None if request.resume else info, statuses) as writer:
         if request.taken_from and not request.resume:
-            taken = take_over(request.taken_from, info, folder / "cases.jsonl", works, writer)
+            taken, others = take_over(request.taken_from, info, folder / "cases.jsonl", works, writer)
             say(f"{counted(taken, 'case')} taken over from {request.taken_from}")
+            if others:
+                names = one_line(", ".join(others), spelled=True)
+                say(f"its cases of {names} were others, or cannot be told from others: walked anew")
         walk(Assignment(plan, folder / "cases.jsonl", works, limits, writer, report), jobs)
         writer.finish(now())
         return Outcome(folder, writer.statuses, prepared.described)
@@ -268,12 +274,22 @@ def _planned(say: Callable[[str], None]) -> Callable[[int], None]:
     return planned
 
 
-def _made_before(request: Request, folder: Path) -> dict[str, tuple[Instance, ...]] | None:
+def _made_before(
+    request: Request, folder: Path, say: Callable[[str], None]
+) -> dict[str, tuple[Instance, ...]] | None:
     """Returns the documents that were made for the run that goes on, or that rows are taken over from; None
-    for a new run, and where a published one does not have them."""
+    for a new run, where a published one does not have them, and where those of a run that goes on were
+    damaged: the ones that are made now may be the same."""
     before = folder if request.resume else request.taken_from
-    there = before is not None and (before / "cases.jsonl").exists()
-    return made_documents(before / "cases.jsonl") if before is not None and there else None
+    if before is None or not (before / "cases.jsonl").is_file():
+        return None
+    try:
+        return made_documents(before / "cases.jsonl")
+    except BadInput as error:
+        if not request.resume:
+            raise
+        say(f"{folder}/{error}")
+        return None
 
 
 def _info_of(prepared: Prepared, profile: Profile, plan: Plan, jobs: int) -> RunInfo:

@@ -3,6 +3,7 @@ backend is added, without a case being walked twice."""
 
 from __future__ import annotations
 
+import hashlib
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +16,7 @@ from harness.cases.plan import rows_of
 from harness.errors import BadInput
 from harness.rows.row import Row, RunInfo, makes_checks
 from harness.rows.store import Writer, case_identity, read_info, read_rows
+from harness.running.planned_cases import digested
 from harness.running.same_run import first_difference
 from harness.running.work import Work
 
@@ -40,19 +42,23 @@ def refuse_others(earlier: Path, info: RunInfo) -> None:
         )
 
 
-def take_over(earlier: Path, info: RunInfo, cases: Path, works: Sequence[Work], writer: Writer) -> int:
+def take_over(
+    earlier: Path, info: RunInfo, cases: Path, works: Sequence[Work], writer: Writer
+) -> tuple[int, list[str]]:
     """Writes the rows of every case of the works that the earlier run walked whole, and leaves these out of
-    the works; returns how many there are, each backend and vocabulary counted apart.
+    the works; returns how many there are, each backend and vocabulary counted apart, and the suites of which
+    nothing is taken, because a published run is of other cases of them.
 
     `cases` is the file of the new run's plan. A case is the same if its grammar and its instances are, a
-    backend if its version and options are. A published run has no cases: there the instances are known by
-    their names and verdicts, and a schema for which documents were made is walked anew. Samples of times are
-    not taken along. Raises BadInput for a damaged run.
+    backend if its version and options are. A published run has no cases: there a suite's version and digest
+    tell, and the instances are known by their names, verdicts and lengths; a schema for which documents were
+    made is walked anew. Samples of times are not taken along. Raises BadInput for a damaged run.
     """
     checked = makes_checks(info.effort, info.decode)
     planned = {(suite, case.id): case for suite, case in _cases(cases)}
     numbers = {key: number for number, key in enumerate(planned)}
-    same = _same_cases(earlier, planned)
+    others = _other_suites(earlier, info, cases)
+    same = {key for key in _same_cases(earlier, planned) if key[0] not in others}
     arms = read_info(earlier).arms
     owed = {work.who: set(work.cases) for work in works if work.arm in arms}
     taken = 0
@@ -68,7 +74,7 @@ def take_over(earlier: Path, info: RunInfo, cases: Path, works: Sequence[Work], 
     for work in works:
         if work.who in owed:
             work.cases = deque(number for number in work.cases if number in owed[work.who])
-    return taken
+    return taken, others
 
 
 def _cases(path: Path) -> Iterator[tuple[str, Case]]:
@@ -84,11 +90,41 @@ def _same_cases(earlier: Path, planned: Mapping[tuple[str, str], Case]) -> set[t
     return {key for key, case in planned.items() if not any(one.made_for for one in case.instances)}
 
 
+def _other_suites(earlier: Path, info: RunInfo, cases: Path) -> list[str]:
+    """Returns the suites of which the earlier run, where it has no cases, is of another version or of other
+    cases: not of all that are planned, nor of those of them that its rows name.
+
+    Where documents were made for some, which may come out differently, the digest does not tell.
+    """
+    if (earlier / "cases.jsonl").exists():
+        return []
+    before = read_info(earlier).suites
+    both = {name: (before[name], about) for name, about in info.suites.items() if name in before}
+    others = [name for name, (was, now) in both.items() if was["version"] != now["version"]]
+    unsure = [
+        name
+        for name, (was, now) in both.items()
+        if name not in others and was["sha256"] != now["sha256"] and not was.get("generated")
+    ]
+    if unsure:
+        walked = {(row.suite, row.case_id) for row in read_rows(earlier)}
+        digests = {name: hashlib.sha256() for name in unsure}
+        with open(cases, "rb") as file:
+            for line in file:
+                suite, _, case = case_from_line(line)
+                if suite in digests and (suite, case.id) in walked:
+                    digests[suite].update(digested(line)[1])
+        others += [name for name in unsure if digests[name].hexdigest() != before[name]["sha256"]]
+    return others
+
+
 def _are_of(rows: Sequence[Row], case: Case) -> bool:
-    """Are the instances that the rows are of those of the case, by name and verdict?"""
+    """Are the instances that the rows are of those of the case, by name, verdict and length?"""
+    known = {
+        (number, instance.name, instance.valid, len(instance.content))
+        for number, instance in enumerate(case.instances)
+    }
     return all(
-        row.instance is None
-        or (row.instance_name, row.valid)
-        == (case.instances[row.instance].name, case.instances[row.instance].valid)
+        row.instance is None or (row.instance, row.instance_name, row.valid, row.bytes) in known
         for row in rows
     )

@@ -19,7 +19,7 @@ from typing import Any
 from harness.backend.grammar import Adapter
 from harness.backend.process.child import Answering, Streaming
 from harness.backend.process.fork import peak_rss, reset_peak_rss
-from harness.backend.process.state import ProcessState
+from harness.backend.process.state import ProcessState, stop_alarms
 from harness.backend.registry import make, parse_specs
 from harness.backend.vocabulary import load_vocabulary
 from harness.cases.case import Case, Instance
@@ -70,6 +70,7 @@ def _begin(
             serve_case(adapter, case, answer, progress, checking)
         except BaseException as error:
             # A handler of a signal, which the backend has set, may raise anything anywhere.
+            stop_alarms()
             whose = "harness_error" if adapter.is_ours or is_ours(error) else "backend_error"
             failed = {"failed": whose, "text": describe(error)}
         # What the backend does when its objects are given up, it does in the case that made them.

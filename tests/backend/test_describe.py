@@ -86,6 +86,14 @@ def test_a_plug_in_that_ends_the_process_is_one_line_beside_the_others(folder: P
     assert "a backend ended the process that imported it (killed by SIGABRT)" in entries["aborts"]["problem"]
 
 
+def test_a_backend_that_ends_the_process_is_named(folder: Path) -> None:
+    plug_in(folder, "right")
+    plug_in(folder, "ends", first="import os; os._exit(0)")
+    for ask in (lambda: describe(["right", "ends"], ["bytes"]), lambda: places(["right", "ends"])):
+        with pytest.raises(BadInput, match=r'backend "ends" ended the process .*exit code 0'):
+            ask()
+
+
 @pytest.mark.parametrize("name", ["exits", "nameless", "texts", "unknown"])
 def test_a_broken_adapter_that_is_named_is_bad_input(folder: Path, name: str) -> None:
     wrong, problem = WRONG[name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -210,6 +210,33 @@ def test_the_former_mode_of_the_rows_of_checks_is_read_as_the_present_one() -> N
     line = row_to_json(replace(ROW, mode="conformance"))
     assert row_from_json(line) == replace(ROW, mode=CHECKS_MODE)
     assert row_from_json(row_to_json(ROW)).mode == ROW.mode != CHECKS_MODE
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        ({"samples": [0.0, 4.0]}, "samples/0"),
+        ({"instance": 0.0}, "instance"),
+        ({"compile_ns": 1e9}, "compile_ns"),
+        ({"findings": [{"check": "c", "position": 1.0, "text": "t"}]}, "findings/0/position"),
+        ({"counted": {"c": {"n": 2.0}}}, "counted/c/n"),
+    ],
+)
+def test_a_whole_number_that_is_written_as_a_fraction_is_refused(
+    tmp_path: Path, fields: dict[str, Any], path: str
+) -> None:
+    assert problem_with(row_to_json(ROW) | fields) == f"{path}: a fraction where a whole number is expected"
+    write_run(tmp_path, cases=1, finish=False)
+    with open(tmp_path / "rows.jsonl", "a") as file:
+        file.write(json.dumps(row_to_json(replace(ROW, case_id="f" * 12)) | fields) + "\n")
+    for read in (lambda: list(read_rows(tmp_path)), lambda: resume(tmp_path, {})):
+        with pytest.raises(BadInput, match=f"not a line of a run: {path}: a fraction"):
+            read()
+
+
+def test_seconds_and_what_a_machine_says_may_be_fractions() -> None:
+    line = {"kind": "run", **asdict(replace(INFO, timeout_s=1.5, machine={"load": [0.5]}))}
+    assert problem_with(json.loads(json.dumps(line))) == ""
 
 
 texts = st.text(st.characters(), max_size=20)

@@ -108,6 +108,12 @@ def test_a_crash_names_its_signal_and_what_was_printed(tmp_path: Path) -> None:
     assert walk_all(tmp_path / "again", "miniatures:SegfaultsInFill")["boom", 0].signal == "SIGSEGV"
 
 
+def test_printing_very_much_costs_no_time(tmp_path: Path) -> None:
+    """A full pipe would hold a backend up until the coordinator looks, and here until the deadline."""
+    rows = walk_all(tmp_path, "miniatures.unruly:PrintsVeryMuch")
+    assert rows["boom", 0].status == "ok" and others_are_right(rows)
+
+
 def test_what_was_seen_before_a_crash_is_kept_and_the_rest_is_skipped(tmp_path: Path) -> None:
     texts = ["x", "boom", "boomm"]
     cases = [

@@ -14,7 +14,7 @@ import pytest
 from harness.cli.main import main, parser
 from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
 from harness.rows.row import Row, untimed
-from harness.rows.store import read_end, read_info, read_rows, read_samples
+from harness.rows.store import read_cases, read_end, read_info, read_rows, read_samples
 from harness.running.merge import merge
 from harness.running.session import Request, run
 from harness.running.shard import Shard, parse, share
@@ -30,10 +30,17 @@ CASES = [
 KEYS = [("suite", f"{number:012x}") for number in range(100)]
 
 
-def walk(folder: Path, out: str, shard: str = "", resume: bool = False) -> Path:
+def walk(
+    folder: Path,
+    out: str,
+    shard: str = "",
+    resume: bool = False,
+    suite: str = "",
+    backends: str = "reference,unconstrained",
+) -> Path:
     request = Request(
-        suites=(str(folder / "letters.json"),),
-        backends="reference,unconstrained",
+        suites=(suite or str(folder / "letters.json"),),
+        backends=backends,
         vocabularies=("bytes",),
         profile="quick",
         out=folder / out,
@@ -202,6 +209,40 @@ def test_merged_shards_are_the_run_of_one_machine(
             assert mine.tolist() == theirs.tolist() and len(mine)
             assert replace(row, samples=None) == replace(there, samples=None), "times too are kept"
     assert len(into) == sum(len(read_samples(folder)) for folder in folders)
+
+
+DIGITS = [
+    {
+        "description": name,
+        "regex": r"\d" + more,
+        "tests": [{"text": "٣", "valid": True}, {"text": "x", "valid": False}],
+    }
+    for name, more in (("digit", ""), ("digits", "+"), ("few digits", "{1,3}"), ("perhaps digits", "*"))
+]
+
+
+@pytest.mark.parametrize("suite", ["digits.json", pytest.param("regex", marks=pytest.mark.long)])
+def test_shards_of_cases_that_are_read_otherwise_are_merged(tmp_path: Path, suite: str) -> None:
+    """Other dialects read these cases otherwise; that stands in cases.jsonl, and is not in the digest."""
+    (tmp_path / "digits.json").write_text(json.dumps(DIGITS))
+    named = str(tmp_path / suite) if suite.endswith(".json") else suite
+    folders = [walk(tmp_path, f"shard{n}", f"{n}/2", suite=named, backends="unconstrained") for n in (1, 2)]
+    assert any(instance.contrary for _, _, case in read_cases(folders[0]) for instance in case.instances)
+    assert merge(tmp_path / "out", folders, ()).missing == 0
+
+
+def test_a_backend_that_is_named_twice_is_refused(shards: list[Path], tmp_path: Path) -> None:
+    for folder in shards:
+        edit(folder, 0, lambda line: line["arms"].append(line["arms"][0]))
+    with pytest.raises(BadInput, match=r"rows\.jsonl names one backend twice"):
+        merge(tmp_path / "out", shards, ())
+
+
+def test_a_share_of_too_many_digits_is_told_in_one_line(shards: list[Path], tmp_path: Path) -> None:
+    edit(shards[0], 0, lambda line: line.update(shard="1/" + "9" * 5000))
+    with pytest.raises(BadInput, match="not a line of a run: shard: ") as refused:
+        merge(tmp_path / "out", shards[:1], ())
+    assert len(str(refused.value)) < 500
 
 
 def test_a_missing_shard_is_told_and_the_run_can_be_completed(

@@ -134,6 +134,34 @@ def test_a_case_whose_instances_changed_is_walked_anew(suite: Path, published: b
     assert all(row.accepted == row.valid for row in read_rows(suite.with_name("second")))
 
 
+@pytest.mark.parametrize(("text", "made"), [("aab", False), ("aaaab", False), ("aaaab", True)])
+def test_a_published_row_of_another_document_is_not_taken(suite: Path, text: str, made: bool) -> None:
+    """Its name and its verdict are the same; where documents were made, the digest does not tell."""
+    case = {"description": "a case", "regex": "a+b?"}
+    for out, content in (("first", "aaa"), ("second", text)):
+        cases = [{**case, "tests": [{"description": "one", "text": content, "valid": True}]}]
+        suite.write_text(json.dumps(cases + CASES[-1:] * made))
+        said = walk(suite, out, taken_from="" if out == "first" else "first")
+        if out == "first":
+            publish(suite.with_name("first"))
+    assert "0 cases taken over" in said and ("its cases of letters were others" in said) != made
+    assert [row.bytes for row in read_rows(suite.with_name("second")) if row.case == "letters: a case"] == [
+        len(text)
+    ]
+
+
+def test_another_version_of_a_published_suite_is_walked_anew(suite: Path) -> None:
+    walk(suite, "first")
+    stored = suite.with_name("first") / ROWS
+    head, rest = stored.read_text().split("\n", 1)
+    line = json.loads(head)
+    line["suites"]["letters"]["version"] = "2"
+    stored.write_text(json.dumps(line) + "\n" + rest)
+    publish(suite.with_name("first"))
+    said = walk(suite, "second", taken_from="first")
+    assert "0 cases taken over" in said and "its cases of letters were others" in said
+
+
 def test_another_deadline_is_refused(suite: Path) -> None:
     walk(suite, "first")
     with pytest.raises(BadInput, match=r"made with other options \(timeout_s 30.0; now 3.0\)"):

@@ -27,7 +27,8 @@ from harness.backend.process.system import ENVIRONMENT, descendants, is_running,
 PRINTED_KEPT = 4000
 """The number of bytes that are kept of what the process printed."""
 PIPE_BYTES = 1 << 20
-"""The room for answers that nobody was woken for: as much as Linux grants to everybody."""
+"""The room for answers that nobody was woken for, and for what is printed meanwhile: as much as Linux grants
+to everybody."""
 LOOKS = 5
 """How often the processes below a process are looked at while those that were seen have all ended, and others
 have come."""
@@ -80,6 +81,8 @@ class Process:
     answer to another request is taken for one to this."""
     printed: bytearray = field(default_factory=bytearray)
     """The end of what the process and its child printed since the last request."""
+    taken: int = 0
+    """The number of bytes of it that were read since somebody set this to 0."""
 
     def request_bytes(self, message: Mapping[str, Any], blob: bytes = b"") -> bytes:
         """Returns the bytes of a new request, to be written to the pipe `request`."""
@@ -119,6 +122,7 @@ class Process:
         for _ in range(16 * (self.output >= 0)):
             if not (data := _read(self.output)):
                 return
+            self.taken += len(data)
             self.printed += data
             del self.printed[:-PRINTED_KEPT]
 
@@ -184,6 +188,8 @@ def start(asked: Start) -> Process:
     output_read, output_write = os.pipe() if asked.keeps_output else (-1, -1)
     if asked.has_bell:
         _widen(reply_write)
+    if asked.keeps_output:
+        _widen(output_write)
     with tempfile.TemporaryFile() as shared:
         shared.truncate(PAGE_BYTES)
         theirs = [request_read, reply_write, control_write]
@@ -222,7 +228,7 @@ def start(asked: Start) -> Process:
 
 def _widen(pipe: int) -> None:
     """Let a pipe hold the samples of the longest walks, where the system can (Linux), so that a child need
-    not wait until we look at its answers."""
+    not wait until we look at its answers, or at what it prints."""
     with suppress(AttributeError, OSError):
         fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 

@@ -21,7 +21,7 @@ from _signal import getsignal  # type: ignore[import-not-found]
 from gc import get_threshold, isenabled
 from os import fstat, getcwd
 from resource import getrlimit
-from signal import getitimer, pthread_sigmask
+from signal import getitimer, pthread_sigmask, setitimer
 from sys import _current_frames, getrecursionlimit
 from typing import Any
 
@@ -70,6 +70,12 @@ class ProcessState:
                 for stream in (sys.stdin, sys.stdout, sys.stderr)
             ],
         }
+
+
+def stop_alarms() -> None:
+    """Stop every alarm of this process: the handler of one that repeats may raise wherever we are."""
+    for timer in TIMERS:
+        setitimer(timer, 0)
 
 
 def _stands(was: dict[str, Any], now: Any) -> bool:
