@@ -90,7 +90,7 @@ def add(verbs: Verbs) -> None:
 
 
 def report(options: argparse.Namespace) -> int:
-    """Writes what was asked for; returns 3 if something in it has no end. Raises BadInput."""
+    """Writes what was asked for; returns 3 if something in it is not whole. Raises BadInput."""
     if options.history:
         return _site(options)
     if not options.runs:
@@ -115,7 +115,7 @@ def report(options: argparse.Namespace) -> int:
 
 
 def _write(options: argparse.Namespace, forms: list[str], out: Path) -> tuple[list[Path], list[str]]:
-    """Writes the forms; returns their files, and a line for each thing in them that has no end.
+    """Writes the forms; returns their files, and a line for each thing in them that is not whole.
 
     Raises BadInput.
     """
@@ -137,8 +137,8 @@ def _write(options: argparse.Namespace, forms: list[str], out: Path) -> tuple[li
         if paper:
             written += write_paper(inputs, paper, out)
         incomplete += [
-            f"{name} is incomplete (no end); what is written shows it and concludes nothing"
-            for name in inputs.incomplete
+            f"{name} is incomplete ({why}); what is written shows it and concludes nothing"
+            for name, why in inputs.incomplete.items()
         ]
         read = inputs.noticed[0] if inputs.noticed else None
     if tools:

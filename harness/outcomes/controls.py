@@ -6,11 +6,9 @@ An adapter of somebody else's that lets everything through is a backend like any
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from harness.outcomes.summary import ArmKey, arm_key
 from harness.rows.row import CHECKS_MODE, DECLINED, Row, RunInfo
-from harness.rows.store import read_rows
 
 CONTROLS = frozenset({"unconstrained"})
 """The backends of ours that are made to enforce nothing."""
@@ -22,6 +20,8 @@ class Enforcing:
 
     lenient: set[ArmKey] = field(default_factory=set)
     strict: set[ArmKey] = field(default_factory=set)
+    lost: set[ArmKey] = field(default_factory=set)
+    """The arms with an output that was not walked to its end, whosever fault it was."""
 
     def add(self, row: Row) -> None:
         """Take in one row."""
@@ -29,33 +29,35 @@ class Enforcing:
             self.strict.add(arm_key(row))
         elif row.valid is False and row.accepted:
             self.lenient.add(arm_key(row))
+        elif row.mode != CHECKS_MODE and row.status != "ok":
+            self.lost.add(arm_key(row))
+
+    def accepted(self, key: ArmKey) -> str:
+        """Returns which outputs the arm accepted, where it let every invalid one through, refused nothing and
+        declined nothing; otherwise nothing."""
+        if key not in self.lenient - self.strict:
+            return ""
+        walked = "every output that was walked to its end" if key in self.lost else "every output"
+        return f"{walked} was accepted, invalid ones too"
 
     def enforcing_nothing(self, info: RunInfo) -> set[ArmKey]:
-        """Returns the arms without a library of their own that let every invalid instance through, refused
-        nothing and declined nothing."""
+        """Returns the arms without a library of their own that enforce nothing, as their rows show; our own
+        do so whatever their rows show."""
         libraries = {arm.backend for arm in info.arms if arm.distribution}
-        return {key for key in self.lenient - self.strict if key[0] not in libraries}
-
-    def controls(self, info: RunInfo) -> set[ArmKey]:
-        """Returns those of them that are controls; none where the run has nothing else to look at."""
-        found = {key for key in self.enforcing_nothing(info) if key[0] in CONTROLS}
-        return found if len(found) < len(info.arms) * len(info.vocabularies) else set()
+        shown = {key for key in self.lenient - self.strict if key[0] not in libraries}
+        return shown | _made_to_enforce_nothing(info)
 
 
-def read_controls(run: Path, info: RunInfo) -> set[ArmKey]:
-    """Returns the controls of a run. The rows are read only where an arm may be one, and only until all such
-    arms are known to refuse something. Raises BadInput."""
-    wanted = {
+def controls(info: RunInfo) -> set[ArmKey]:
+    """Returns the arms of a run that are controls; none where the run has nothing else to look at."""
+    found = _made_to_enforce_nothing(info)
+    return found if len(found) < len(info.arms) * len(info.vocabularies) else set()
+
+
+def _made_to_enforce_nothing(info: RunInfo) -> set[ArmKey]:
+    return {
         (arm.backend, arm.version, arm.options, vocabulary)
         for arm in info.arms
         if not arm.distribution and arm.backend in CONTROLS
         for vocabulary in info.vocabularies
     }
-    if not wanted:
-        return set()
-    enforcing = Enforcing()
-    for row in read_rows(run, whole=False):  # whoever reads all of them says where some are missing
-        enforcing.add(row)
-        if wanted <= enforcing.strict:
-            break
-    return enforcing.controls(info)

@@ -137,6 +137,8 @@ class Differences:
     unmeasured: int
     """Cases of which something is missing through our fault, on either side."""
     only_before: int
+    """Cases that only the first side has, and below those that only the second has, each counted once
+    however many vocabularies it lacks on the other side."""
     only_after: int
     uncompared: tuple[str, ...] = ()
     """The vocabularies on which the first side has cases of which none was compared."""
@@ -190,8 +192,8 @@ def differences(before: Iterable[Row], after: Iterable[Row]) -> Differences:
         tuple(changed),
         compared=len(compared),
         unmeasured=sum(bool(old[key].unmeasured or new[key].unmeasured) for key in both),
-        only_before=len(old) - len(both),
-        only_after=len(new) - len(both),
+        only_before=len({key[1:] for key in old if key not in new}),
+        only_after=len({key[1:] for key in new if key not in old}),
         uncompared=tuple(dict.fromkeys(vocabulary for vocabulary, _, _ in old if vocabulary not in seen)),
     )
 

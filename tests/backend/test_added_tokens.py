@@ -91,6 +91,7 @@ CONFIGURED: list[dict[str, Any]] = [
     {"pad_token": "ab", "extra_special_tokens": ["Ġa"]},
     {"additional_special_tokens": ["<0x41>", token("  two", True) | {"__type": "AddedToken"}]},
     {"added_tokens_decoder": {str(START): token("<|start|>", True, lstrip=True)}},
+    {"added_tokens_decoder": {str(START): token("<|start|>")}},
 ]
 
 

@@ -19,6 +19,7 @@ from harness.report.page.inputs import read_inputs
 FINE: dict[str, Any] = {}
 LETS_THROUGH = {"instance": 1, "valid": False, "accepted": True, "instance_name": "an invalid one"}
 DECLINES = {"status": "unsupported", "phase": "compile", "accepted": None, "text": "no"}
+REFUSES = {"accepted": False, "stopped_at": 1}
 LOST = {"status": "harness_error", "accepted": None}
 
 
@@ -161,7 +162,7 @@ def test_nothing_is_recommended_by_the_page_of_a_run_without_end(
     run = run_of(synthetic, tmp_path / "run", rows, complete=False)
     for answer in (of_page(run), read_answer(run)):
         assert answer.sentence == (
-            "A run here has no end, so nothing is recommended yet: "
+            "A run here is not whole, so nothing is recommended yet: "
             "alpha works on 2 of its 2 schemas. gamma works on 1 of its 2 schemas and refuses 1."
         )
         assert answer.best is None and answer.sure == "nothing is concluded"
@@ -185,6 +186,49 @@ def test_an_adapter_that_lets_everything_through_is_told_so(
     beside = of_page(run_of(synthetic, tmp_path / "beside", rows))
     assert [backend.name for backend in beside.backends] == ["gamma", "mine"]
     assert beside.sentence.startswith("Use gamma: it works on 1") and beside.sentence.endswith(said)
+
+
+def test_a_backend_that_crashed_accepted_what_was_walked_to_its_end(
+    synthetic: ModuleType, tmp_path: Path, alpha: Arm, gamma: Arm
+) -> None:
+    own, dies = replace(alpha, backend="mine", distribution=""), {"status": "crash", "accepted": None}
+    rows = [(own, [FINE, LETS_THROUGH, dies]), (gamma, [FINE, FINE, FINE])]
+    answer = read_answer(run_of(synthetic, tmp_path / "run", rows))
+    assert answer.sentence.endswith(
+        "mine enforced nothing: every output that was walked to its end was accepted, invalid ones too."
+    )
+
+
+@pytest.mark.parametrize("rows", [[FINE, FINE], [FINE, DECLINES], [FINE, REFUSES]], ids=str)
+def test_a_control_is_one_whatever_was_walked(
+    synthetic: ModuleType, tmp_path: Path, alpha: Arm, gamma: Arm, rows: list[dict[str, Any]]
+) -> None:
+    control = replace(alpha, backend="unconstrained", distribution="")
+    beside = run_of(synthetic, tmp_path / "beside", [(control, rows), (gamma, [FINE, DECLINES])])
+    for answer in (read_answer(beside), of_page(beside)):
+        assert answer.sentence == "gamma works on 1 of the 2 schemas and refuses 1."
+        assert "unconstrained is a control, which enforces nothing." in answer.certainty
+    alone = run_of(synthetic, tmp_path / "alone", [(control, [FINE, FINE])])
+    other = run_of(synthetic, tmp_path / "other", [(gamma, [FINE, DECLINES])])
+    answer = read_answer(alone)
+    assert not answer.is_recommended and answer.sentence == (
+        "None of these backends can be recommended: unconstrained works on 2 of the 2 schemas. "
+        "unconstrained is a control, which enforces nothing."
+    )
+    assert of_page(alone, other).sentence.startswith("Use gamma: it works on 1 of the 2 schemas")
+
+
+def test_the_same_grammars_in_suites_of_other_names_were_tried_with_all(
+    synthetic: ModuleType, tmp_path: Path, alpha: Arm, gamma: Arm
+) -> None:
+    one = run_of(synthetic, tmp_path / "one", [(alpha, [FINE, FINE])])
+    other = run_of(synthetic, tmp_path / "other", [(gamma, [{"suite": "second"}, {"suite": "second"}])])
+    answer = of_page(one, other)
+    assert answer.best is None and answer.sentence.startswith(
+        "These backends were tried on the same schemas in suites of other names, which may judge other "
+        "outputs, so none is put before another: alpha works on 2"
+    )
+    assert answer.certainty[0] == "2 schemas were tried with all of them."
 
 
 def test_a_run_of_the_control_alone_is_answered(synthetic: ModuleType, tmp_path: Path, alpha: Arm) -> None:

@@ -26,6 +26,7 @@ from harness.outcomes.expected import (
     verdict_text,
     write_record,
 )
+from harness.outcomes.result import result_of
 from harness.rows.row import CHECKS_MODE, OUT_OF_TIME, VERDICT, Finding, Row
 
 FINDING = Finding("the_mask_is_exact", 3, "it forbids 2 tokens", cause="partial_utf8")
@@ -331,6 +332,31 @@ def test_a_sample_of_what_is_recorded_proves_nothing_and_a_record_of_a_sample_sa
     assert whole.holds and verdict_text(whole).startswith(
         "the record is of a sample: 1 of 2 cases of first\n1 case(s) are not recorded"
     )
+
+
+def test_a_case_that_was_left_out_is_counted_once_whatever_it_lacks(tmp_path: Path) -> None:
+    """It lacks a row on each arm and on each vocabulary."""
+    both = {name: {"size": 300, "sha256": "ab" * 32} for name in ("tiny", "other")}
+    arms: tuple[dict[str, str], ...] = {}, {"backend": "beta", "backend_version": "0.4"}
+    base, head = (
+        stored(
+            tmp_path / f"{cases} cases",
+            *(
+                row(case_id=f"{number:012x}", vocabulary=name, **arm)
+                for number in range(cases)
+                for name in both
+                for arm in arms
+            ),
+            vocabularies=both,
+            suites={"first": WHOLE["first"] | {"cases": cases, "cases_in_all": 3}},
+        )
+        for cases in (3, 1)
+    )
+    write_record(base, tmp_path / "base.json")
+    verdict = compare_with_record(head, tmp_path / "base.json")
+    assert verdict.not_walked == 2 and verdict.notes[1].startswith("2 recorded case(s) were not walked")
+    (_, reason) = result_of(head, base).gate.reasons
+    assert reason.startswith("2 cases of") and reason.endswith("a sample: 1 of 3 cases of first")
 
 
 def test_a_record_from_before_suites_were_told_is_of_a_sample_where_its_profile_was(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from harness.report.page.inputs import read_inputs
 from harness.report.page.page import render
 from harness.report.page.verdict import NOT_HELD, verdict
 from harness.rows.row import Finding
+from harness.rows.store import PACKED, ROWS, packed
 
 DOCUMENTED = Finding("a_documented_check", 1, "this is documented", "known", under=3, documented=True)
 FOUND = Finding("another_check", 2, "this is wrong", "unknown", over=1)
@@ -88,6 +89,32 @@ def test_a_gate_that_does_not_hold_is_a_failure_with_or_without_a_base(
     (path,) = write(replace(result, gate=gate), ["junit"], tmp_path)
     (suite,) = (suite for suite in JUnitXml.fromfile(str(path)) if suite.name == "gate")
     assert (suite.failures, suite.skipped) == (1, 0)
+
+
+def test_a_published_run_may_leave_rows_out_and_no_other_may(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    short = write_run(tmp_path / "short", {OLD: {}})
+    header, kept, _, end = (short / ROWS).read_bytes().splitlines(keepends=True)
+    (short / ROWS).write_bytes(header + kept + end)
+    (short / "cases.jsonl").touch()
+    published = tmp_path / "published"
+    published.mkdir()
+    (published / PACKED).write_bytes(packed((short / ROWS).read_bytes()))
+    asked = ["--format", "html,json,junit,markdown"]
+    assert main(["report", str(published), *asked, "--out", str(tmp_path / "of published")]) == 0
+    assert "incomplete" not in capsys.readouterr().err
+    assert result_of(published).gate.verdict == "ok"
+    page = (tmp_path / "of published" / "report.html").read_text("utf-8")
+    assert "published with 1 of its 2 rows" in page and "✓ complete" in page and "inconsistent" not in page
+    assert main(["report", str(short), *asked, "--out", str(tmp_path / "of short")]) == 3
+    said = "its last line speaks of 2 rows, 1 is there"
+    assert f"({said})" in capsys.readouterr().err and said in result_of(short).gate.reasons[0]
+    page = (tmp_path / "of short" / "report.html").read_text("utf-8")
+    assert "This run is inconsistent" in page and "A run here is not whole" in page
+    assert "has no end" not in page
+    for run, code in ((published, 0), (short, 2)):
+        assert main(["history", str(tmp_path / f"history of {run.name}"), "--add", str(run)]) == code
 
 
 def test_the_page_says_why_two_runs_are_not_held_against_one_another(tmp_path: Path) -> None:

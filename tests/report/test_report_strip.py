@@ -109,9 +109,10 @@ def test_report_exits_with_3_where_the_page_says_incomplete(
         write_decoding(tmp_path / "half decoded", played(forks=2), finish=False),
     ]
     for folder, code in [*((each, 0) for each in whole), *((each, 3) for each in broken)]:
+        why = "its last line speaks of" if folder == lost else "no end"
         assert main(["report", str(folder), "--out", str(tmp_path / "page.html")]) == code, folder.name
         assert (
-            ("is incomplete (no end)" in capsys.readouterr().err) == (words[-1] == "INCOMPLETE") == bool(code)
+            (f"is incomplete ({why}" in capsys.readouterr().err) == (words[-1] == "INCOMPLETE") == bool(code)
         ), folder.name
 
 

@@ -21,9 +21,9 @@ NAMES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_t
 """The special tokens that have a name of their own; the others stand in lists."""
 
 
-def add_configured(tokenizer: Tokenizer, folder: Path) -> None:
-    """Gives the tokenizer the added tokens that the files beside it list, in the order of their ids, as
-    transformers does: with their flags where the tokenizer has the text already, else behind its last id.
+def with_configured(tokenizer: Tokenizer, folder: Path) -> Tokenizer:
+    """Returns the tokenizer with the added tokens that the files beside it list, in the order of their ids,
+    as transformers does: with their flags where the tokenizer has the text already, else behind its last id.
 
     What they name as a special token becomes one. A name that stands for no token gets no id: transformers
     would make one up, which no model has learnt. Raises BadInput.
@@ -34,13 +34,27 @@ def add_configured(tokenizer: Tokenizer, folder: Path) -> None:
     for text in _named(folder):
         if text in listed or tokenizer.token_to_id(text) is not None:
             listed[text] = AddedToken(text, special=True, normalized=False)
-    there = {_all_of(token) for token in tokenizer.get_added_tokens_decoder().values()}
+    there = list(tokenizer.get_added_tokens_decoder().values())
+    special = {token.content for token in there if token.special}
+    if plain := {text for text in special if text in listed and not listed[text].special}:
+        tokenizer = _with_plain(tokenizer, plain)
+    known = {_all_of(token) for token in there}
     try:
-        tokenizer.add_tokens([token for token in listed.values() if _all_of(token) not in there])
+        tokenizer.add_tokens([token for token in listed.values() if _all_of(token) not in known])
     except (OverflowError, UnicodeEncodeError, ValueError) as error:
         raise BadInput(
             f"{folder}: its added tokens cannot be added ({one_line(str(error))[:200]})"
         ) from error
+    return tokenizer
+
+
+def _with_plain(tokenizer: Tokenizer, texts: set[str]) -> Tokenizer:
+    """Returns the tokenizer in which the added tokens of these texts are no longer special: the library
+    itself never forgets that one was."""
+    document = json.loads(tokenizer.to_str())
+    for entry in document["added_tokens"]:
+        entry["special"] = entry["special"] and entry["content"] not in texts
+    return type(tokenizer).from_str(json.dumps(document))
 
 
 def _all_of(token: AddedToken) -> tuple[object, ...]:

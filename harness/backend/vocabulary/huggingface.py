@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.backend.vocabulary.byte_level import bytes_of_letters
-from harness.backend.vocabulary.configured import add_configured, ends_of_sequence, model_width
+from harness.backend.vocabulary.configured import ends_of_sequence, model_width, with_configured
 from harness.backend.vocabulary.families import Family
 from harness.backend.vocabulary.metaspace import MARKER, byte_of_piece, spelling_markers
 from harness.backend.vocabulary.model import MOST_IDS, Vocabulary
@@ -79,7 +79,7 @@ def _loaded(name: str, folder: Path, eos: tuple[int, ...], width: int) -> Vocabu
     try:
         # The library reads the file: a list of half a million merges would fill memory as Python's objects.
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        add_configured(tokenizer, folder)
+        tokenizer = with_configured(tokenizer, folder)
         parts = _parts(tokenizer)
         meaning = _meaning(parts, folder)
         altered = {part: _without_prefix(parts[part]) for part in ("normalizer", "pre_tokenizer")}

@@ -81,6 +81,7 @@ class _Search:
         kept = RECHECKS if self.rechecks else 0
         self.all_ends = time.monotonic() + seconds
         self.ends = self.all_ends - kept * self.longest
+        self.all_candidates = max(1, candidates)
         self.candidates = max(1, candidates - kept)
         self.known: set[bytes] = set()
         """The digests of the candidates that were already judged or tried."""
@@ -102,14 +103,21 @@ class _Search:
             }
             return self._result(_Failing(best.candidate, answer), 0, shown=True)
         self.taken.append(best)
+        self._search()
+        if self.rechecks and (self._went_back_to_a_hang() or self.is_spent):
+            # The rechecks are over; each further step must hang as long as they asked for.
+            self.deadline, self.ends, self.candidates = self.longest, self.all_ends, self.all_candidates
+            self.is_spent = False
+            self._search()
+        return self._result(self.taken[-1], len(self.taken) - 1, shown=True)
+
+    def _search(self) -> None:
+        """Makes rounds until one finds nothing smaller, or the budget is spent."""
         while not self.is_spent:
             before = len(self.taken)
             self._round()
             if len(self.taken) == before:
                 break
-        if self.rechecks:
-            self._go_back_to_a_hang()
-        return self._result(self.taken[-1], len(self.taken) - 1, shown=True)
 
     def _start(self) -> _Failing | None:
         """Returns the fault itself, with as few tokens as show it: bytes alone, then the run's tokens as
@@ -209,12 +217,15 @@ class _Search:
             failing = self._try(repaired, self.fault.valid)
             if failing is not None:
                 return failing
+        if self.is_spent:
+            self.known.discard(candidate.digest)  # a later search tries the rest of its repairs
         return None
 
     def _try(self, candidate: Candidate, valid: bool | None, seconds: float | None = None) -> _Failing | None:
         """Returns the candidate if it fails alike, within these seconds if they are given."""
         seconds = self.deadline if seconds is None else seconds
         if self._has_no_time(seconds):
+            self.known.discard(candidate.digest)
             return None
         # Where hanging is the failure, no candidate may be called so for want of time.
         deadline = seconds if self.is_hang else min(seconds, self.ends - time.monotonic())
@@ -228,11 +239,12 @@ class _Search:
         )
         return self.is_spent
 
-    def _go_back_to_a_hang(self) -> None:
+    def _went_back_to_a_hang(self) -> bool:
         """Takes the last steps back until what is left hangs for as long as it must, as the fault itself was
-        seen to do; the smallest is tried first, then one half of the way back."""
+        seen to do; the smallest is tried first, then one half of the way back. Was any taken back?"""
         valid = self.fault.valid if self._is_judged else None
         good, bad = 0, len(self.taken)
+        ended: set[bytes] = set()
         number = bad - 1
         while number > good and self._may_recheck():
             candidate = self.taken[number].candidate
@@ -242,14 +254,17 @@ class _Search:
                 good = number
             else:
                 bad = number
+                ended.add(candidate.digest)
             number = (good + bad) // 2
-        if good < len(self.taken) - 1:
-            self.is_spent = True  # what is smaller was given up without a look at its own steps
+        given_up = self.taken[good + 1 :]
         del self.taken[good + 1 :]
+        # Those that were passed over may hang as long as they must.
+        self.known -= {failing.candidate.digest for failing in given_up} - ended
+        return bool(given_up)
 
     def _may_recheck(self) -> bool:
         is_time_left = time.monotonic() + self.longest <= self.all_ends
-        return is_time_left and self.bench.tried < self.candidates + RECHECKS
+        return is_time_left and self.bench.tried < self.all_candidates
 
     def _result(self, best: _Failing, taken: int, shown: bool) -> Shrunk:
         candidate, answer = best.candidate, best.answer

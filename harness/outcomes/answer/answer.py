@@ -94,7 +94,7 @@ def answer_of(
     """Returns the answer about the backends, on the largest vocabulary: smaller ones are for tests.
 
     `verb` begins the sentence ("Use", "Set"); `whose` stands before the number of cases ("the", "your").
-    Without `is_complete` a run has no end, and nothing is recommended.
+    Without `is_complete` a run is not whole, and nothing is recommended.
     """
     walked = [backend for backend in backends if backend.cases] or backends
     names = list(dict.fromkeys(backend.vocabulary for backend in walked))

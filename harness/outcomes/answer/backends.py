@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from harness.outcomes.answer.cases import CaseAnswer, Proofs, distinct
 from harness.outcomes.case_state import CaseState
+from harness.outcomes.controls import controls
 from harness.outcomes.metrics import few, percentiles, tbm, ttfm
 from harness.outcomes.outcome import Counts
 from harness.outcomes.slow_compiles import Compile, Compiles
@@ -54,7 +55,10 @@ class BackendAnswer:
     is_control: bool = False
     """Does it enforce nothing and stand in the run only as a floor of the times? It is never recommended."""
     enforces_nothing: bool = False
-    """Was every output accepted, invalid ones too, though it is to be a backend like any other?"""
+    """Does it enforce nothing, though it is to be a backend like any other?"""
+    accepted: str = ""
+    """Which outputs it accepted, in words, where it was seen to enforce nothing; empty where something was
+    refused, and where no invalid output was walked."""
     checked: Checked = Checked()
     run: str = ""
     """The name of the run that it was tried in, where the answer is of several."""
@@ -105,8 +109,8 @@ def backends_of(
     some of its own.
     """
     slowest = {tail.slowest.key: tail.slowest for tail in compiles.tails()}
-    controls = proofs.enforcing.controls(info)
-    lenient = proofs.enforcing.enforcing_nothing(info) - controls
+    floors = controls(info)
+    lenient = proofs.enforcing.enforcing_nothing(info) - floors
     checked = Checked(info.effort, info.decode, tuple(sorted(info.checks)))
     versions: dict[str, set[str]] = {}
     for arm in arms:
@@ -141,8 +145,9 @@ def backends_of(
                 few("p99", len(per_token)),
                 first_mask["p50"],
                 arm.timed.why_not,
-                is_control=arm.key in controls,
+                is_control=arm.key in floors,
                 enforces_nothing=arm.key in lenient,
+                accepted=proofs.enforcing.accepted(arm.key),
                 checked=checked,
             )
         )

@@ -31,7 +31,7 @@ NOTHING = {
     "complete": "nothing is concluded",
 }
 """What stands in place of how sure an answer is where there is none: because nothing was judged, because the
-backends did not walk the same, or because a run has no end."""
+backends did not walk the same, or because a run is not whole."""
 
 NO_REFERENCE = "no instance with a known verdict, and no mask that was compared with an exact reference"
 """Why a case is not judged."""
@@ -86,9 +86,14 @@ def is_of_use(backend: BackendAnswer) -> bool:
 def why_not_ranked(judged: Sequence[BackendAnswer], noun: str, is_complete: bool) -> str:
     """Says why none of the judged backends may be put before another; empty where one may."""
     if not is_complete:
-        return "A run here has no end, so nothing is recommended yet"
+        return "A run here is not whole, so nothing is recommended yet"
     if len({frozenset(_keys(backend)) for backend in judged}) > 1:
-        return f"These backends were not tried on the same {noun}s, so none is put before another"
+        if len({frozenset(_ids(backend)) for backend in judged}) > 1:
+            return f"These backends were not tried on the same {noun}s, so none is put before another"
+        return (
+            f"These backends were tried on the same {noun}s in suites of other names, which may judge other "
+            "outputs, so none is put before another"
+        )
     if len({backend.checked for backend in judged}) > 1:
         efforts = sorted({backend.checked.effort for backend in judged}, key=lambda level: (level < 0, level))
         levels = _and("all" if effort < 0 else str(effort) for effort in efforts)
@@ -113,11 +118,30 @@ def _keys(backend: BackendAnswer) -> set[CaseKey]:
     return {(case.suite, case.case_id) for case in backend.cases}
 
 
+def _ids(backend: BackendAnswer) -> set[str]:
+    """Returns what the same grammars have in common in suites of any name: what is judged of them there may
+    differ."""
+    return {case.case_id for case in backend.cases}
+
+
 def _enforces_nothing(backends: Sequence[BackendAnswer]) -> Iterator[str]:
     """Yields a sentence about the backends that let everything through; nothing where none does."""
-    names = [backend.name for backend in backends if backend.enforces_nothing]
-    if names:
-        yield f"{_and(names)} enforced nothing: every output was accepted, invalid ones too."
+    yield from _let_through([backend for backend in backends if backend.enforces_nothing])
+
+
+def _let_through(backends: Sequence[BackendAnswer]) -> Iterator[str]:
+    """Yields how these backends were seen to enforce nothing, those that fared alike together; of a control
+    that had nothing to let through only what it is."""
+    names: dict[str, list[str]] = {}
+    for backend in backends:
+        names.setdefault(backend.accepted, []).append(backend.name)
+    for accepted, alike in names.items():
+        if accepted:
+            yield f"{_and(alike)} enforced nothing: {accepted}."
+        elif len(alike) == 1:
+            yield f"{alike[0]} is a control, which enforces nothing."
+        else:
+            yield f"{_and(alike)} are controls, which enforce nothing."
 
 
 def _more_is_right(backend: BackendAnswer) -> bool:
@@ -304,7 +328,7 @@ def certainty_unranked(
     """Yields what is known where none of the judged backends is put before another; `backends` are all that
     were tried."""
     if len(judged) > 1:
-        common = len(set.intersection(*map(_keys, judged)))
+        common = len(set.intersection(*map(_ids, judged)))
         number = counted(common, noun) if common else f"No {noun}"
         yield f"{number} {'were' if common > 1 else 'was'} tried with all of them."
     else:
@@ -345,9 +369,7 @@ def _unchecked(judged: Sequence[BackendAnswer]) -> Iterator[str]:
 
 def _controls(backends: Sequence[BackendAnswer]) -> Iterator[str]:
     """Yields which backends are controls; nothing where none is."""
-    names = [backend.name for backend in backends if backend.is_control]
-    if names:
-        yield f"{_and(names)} enforced nothing: every output was accepted, invalid ones too."
+    yield from _let_through([backend for backend in backends if backend.is_control])
 
 
 def _cut_short(backends: Sequence[BackendAnswer], proofs: Proofs, noun: str) -> Iterator[str]:

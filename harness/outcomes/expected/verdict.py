@@ -147,12 +147,12 @@ def compare_faults(recorded: ArmFaults, now: RunFaults) -> Verdict:
 
 
 def _not_walked(recorded: ArmFaults, now: RunFaults, info: RunInfo) -> int:
-    """Counts the recorded cases of the run's suites that are not among its own, each for every arm."""
-    missing = 0
+    """Counts the recorded cases of the run's suites that an arm of it lacks, each once."""
+    missing: set[str] = set()
     for arm, cases in now.arms.items():
         known = recorded_faults(arm, recorded)[0] or {}
-        missing += sum(case not in cases and case.rpartition("/")[0] in info.suites for case in known)
-    return missing
+        missing |= {case for case in known if case not in cases and case.rpartition("/")[0] in info.suites}
+    return len(missing)
 
 
 def _notes(info: RunInfo, recorded: Recorded, missing: int, gone: int) -> Iterator[str]:

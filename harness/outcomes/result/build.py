@@ -23,7 +23,7 @@ from harness.rows.again import resume
 from harness.rows.machine import hardware, hardware_key
 from harness.rows.row import Row, RunInfo
 from harness.rows.sample import sample_of
-from harness.rows.store import other_number, read_end, read_info, read_rows, read_samples
+from harness.rows.store import read_end, read_info, read_rows, read_samples, why_not_whole
 from harness.text import one_line
 
 HEADLINE = ("conformance", "walks_under_constrained", "tbm_p50_us")
@@ -62,11 +62,10 @@ def result_of(
     noticed, arms = read
     changes: list[Change] = []
     gate: Gate
-    there = sum(arm.rows for arm in arms)
     if end is None:
         gate = Gate("incomplete", "", (f"the run has no end; `{resume(run, info)}` completes it",))
-    elif end.rows != there:
-        gate = Gate("incomplete", "", (f"{run}: {other_number(end.rows, there)}",))
+    elif why := why_not_whole(run, end, sum(arm.rows for arm in arms)):
+        gate = Gate("incomplete", "", (f"{run}: {why}",))
     elif recorded and recorded.end is None:
         gate = Gate("incomplete", "", (f"the measurement in {run} has no end; measure anew",))
     elif base and expected.is_record(base):

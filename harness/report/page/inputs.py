@@ -18,7 +18,7 @@ from harness.measure.record import has_measurement, read_measurement
 from harness.measure.session import conclude
 from harness.outcomes.answer import Answer, Proofs, answer_of, backends_of, together
 from harness.outcomes.constructs import KEYWORDS, derived_features
-from harness.outcomes.controls import read_controls
+from harness.outcomes.controls import controls
 from harness.outcomes.outcome import walk_verdict
 from harness.outcomes.result import Noticed
 from harness.outcomes.slow_compiles import Compiles
@@ -29,7 +29,7 @@ from harness.report.figures import charts
 from harness.report.page.lines import Line, RunSeen, labels
 from harness.rows.again import suite_word
 from harness.rows.row import CHECKS_MODE, Row
-from harness.rows.store import has_rows, read_end, read_info, read_rows, read_samples
+from harness.rows.store import NO_END, has_rows, read_end, read_info, read_rows, read_samples
 from harness.serve.decode.figures import Decoded
 from harness.serve.decode.record import has_decoding, read_decoding
 
@@ -161,27 +161,25 @@ class Inputs:
         return tell() if advice is None else tell(verb=advice.verb, whose=WHOSE)
 
     @property
-    def incomplete_runs(self) -> list[str]:
-        """Returns the runs of rows that have no end, or not as many rows as their last line says."""
-        return [run.info.run for run in self.runs if run.end is None or run.end.rows != run.rows]
+    def incomplete_runs(self) -> dict[str, str]:
+        """Returns the runs of rows that are not whole, each with why it is not."""
+        return {run.info.run: run.why_not_whole for run in self.runs if run.why_not_whole}
 
     @property
-    def incomplete(self) -> list[str]:
-        """Returns what has no end."""
-        incomplete = self.incomplete_runs
-        incomplete += [
+    def incomplete(self) -> dict[str, str]:
+        """Returns what is not whole, each with why it is not."""
+        without_end = [
             f"{measured.figures.measurement.run} (measurement)"
             for measured in self.measured
             if not measured.is_complete
         ]
-        incomplete += [
+        without_end += [
             f"{decoded.decoding.setup.run} (decoding)"
             for decoded in self.decoded
             if not decoded.decoding.is_complete
         ]
-        return incomplete + [
-            f"{path} (kernels)" for path, kernel_run in self.kernels if kernel_run.end is None
-        ]
+        without_end += [f"{path} (kernels)" for path, kernel_run in self.kernels if kernel_run.end is None]
+        return self.incomplete_runs | dict.fromkeys(without_end, NO_END)
 
 
 def read_inputs(folders: Sequence[Path], *, to_be_published: bool = False) -> Inputs:
@@ -198,7 +196,7 @@ def read_inputs(folders: Sequence[Path], *, to_be_published: bool = False) -> In
     failures, features, cases = Failures(), Features(), Cases()
     runs: list[RunSeen] = []
     scouting: list[RunSeen] = []
-    controls: set[Who] = set()
+    floors: set[Who] = set()
     arms_of_runs: list[tuple[RunSeen, ArmSummary]] = []
     noticed: list[tuple[Noticed, list[ArmSummary]]] = []
     elsewhere = {
@@ -216,8 +214,8 @@ def read_inputs(folders: Sequence[Path], *, to_be_published: bool = False) -> In
             end = read_end(folder)
             scouting.append(RunSeen(place, folder, info, end, end.rows if end else 0))
             continue
-        mine, left_out = Noticed(folder), read_controls(folder, info)
-        controls |= {(place, key) for key in left_out}
+        mine, left_out = Noticed(folder), controls(info)
+        floors |= {(place, key) for key in left_out}
         compiles.append(Compiles(info.timeout_s))
         proofs.append(Proofs())
         takers = [_but_for(left_out, partial(taker.add, run=place)) for taker in (failures, features, cases)]
@@ -227,10 +225,10 @@ def read_inputs(folders: Sequence[Path], *, to_be_published: bool = False) -> In
         run = RunSeen(place, folder, info, read_end(folder), sum(arm.rows for arm in arms), to_be_published)
         runs.append(run)
         arms_of_runs += [(run, arm) for arm in arms]
-    arms_of_runs.sort(key=lambda one: (one[0].place, one[1].key) in controls)
+    arms_of_runs.sort(key=lambda one: (one[0].place, one[1].key) in floors)
     named = zip(arms_of_runs, labels(arms_of_runs), strict=True)
     lines = [
-        Line(position, label, run, arm, is_control=(run.place, arm.key) in controls)
+        Line(position, label, run, arm, is_control=(run.place, arm.key) in floors)
         for position, ((run, arm), label) in enumerate(named)
     ]
     subjects = _subjects(lines, measured, decoded)

@@ -16,7 +16,7 @@ from harness.rows.again import resume
 from harness.rows.ends import one_end_lines
 from harness.rows.row import End, RunInfo
 from harness.rows.sample import sample_of
-from harness.rows.store import PACKED, ROWS, is_published, published_without
+from harness.rows.store import PACKED, ROWS, is_published, published_without, why_not_whole
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,11 @@ class RunSeen:
     def has_samples(self) -> bool:
         """Does the folder that the page names hold the times of the walks?"""
         return not (self.is_to_be_published or self.without_samples)
+
+    @property
+    def why_not_whole(self) -> str:
+        """Says why the run is not whole; empty for a whole one, and where rows were left out on purpose."""
+        return why_not_whole(self.folder, self.end, self.rows)
 
     @property
     def resume(self) -> str:

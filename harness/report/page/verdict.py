@@ -10,6 +10,7 @@ from harness.measure.estimate import Comparison, is_change
 from harness.outcomes.result import Change, Gate, result_of
 from harness.report.page.inputs import Inputs
 from harness.report.site.trend import short
+from harness.rows.store import NO_END
 
 LINES = 5
 """The most changes that the verdict lists."""
@@ -77,9 +78,10 @@ def verdict(inputs: Inputs) -> PageVerdict:
             baselines.append(gate.against)
             changes += [change for change in found_changes if change not in changes]
     word = _word(inputs, gates, bool(missing), bool(reasons))
-    reasons += [f"{part} has no end" for part in missing[:LINES]] + [
-        reason for gate in gates for reason in gate.reasons
+    reasons += [f"{part} has no end" if why == NO_END else f"{part}: {why}" for part, why in missing.items()][
+        :LINES
     ]
+    reasons += [reason for gate in gates for reason in gate.reasons]
     order = {"worse": 0, "other": 1, "better": 2}
     glyphs = {"worse": "↘", "other": "↔", "better": "↗"}
     changes.sort(key=lambda change: order[change.kind])
