@@ -184,7 +184,10 @@ TIMES = {
 
 def times(run: Path, _: str) -> str:
     """Returns percentiles (50, 90, 99) of the times of a measurement, by arm: over the cases that every arm
-    solves, and over all that the arm solves. `run` holds what `grammarbench table RUN times` said, as CSV."""
+    solves, and over all that the arm solves, of those with a valid document. `run` holds what `grammarbench
+    table RUN times` said, as CSV, and the rows of the first walk: the CSV leaves out of its denominators the
+    cases that no arm compiled."""
+    documents = len({row.case_id for row in read_rows(run) if row.instance is not None and row.valid})
     with open(run / "times.csv", encoding="utf-8", newline="") as file:
         said = {(line["cases"], line["arm"], line["figure"]): line for line in csv.DictReader(file)}
     lines = [f"| arm | over | {' | '.join(TIMES)} |", "| --- | --- " + "| ---: " * len(TIMES) + "|"]
@@ -193,7 +196,8 @@ def times(run: Path, _: str) -> str:
             found = [said.get((cases, arm, figure)) for figure in TIMES.values()]
             if found[0] is not None:
                 cells = ["" if line is None else percentiles(line) for line in found]
-                lines.append(f"| {arm} | {over}, {found[0]['of']} | {' | '.join(cells)} |")
+                solved = found[0]["of"].partition("/")[0]
+                lines.append(f"| {arm} | {over}, {solved}/{documents} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -8,14 +8,17 @@
     python benchmarks/reference.py --out DIR ... --times 300            times of 300 schemas, by `measure`, on a quiet machine
     python benchmarks/reference.py --out DIR --page
     python benchmarks/reference.py --verify PUBLISHED
+    python benchmarks/reference.py --sums PUBLISHED                     its checksums anew, after notes were written
 
 PATH is where `grammarbench fetch` has put the corpora, or any folder that holds `maskbench` and
 `json-schema-test-suite/tests`. First a sample of the cases goes through each backend, and what the whole will
 take is told. Then each part is walked as `grammarbench run` walks it: a verdict on every instance, with a
 deadline for every compile and every walk (DEADLINES, or --timeout), and the exact masks of every case that
 has a reference, at --effort places. The runs lie in DIR/runs; after an interruption the same command goes on
-where it stopped, and what is done is not done again. Shares lie beside each other, and the page puts them
-together once all are complete. --most walks a sample that is spread over keywords and sizes
+where it stopped, and what is done is not done again. Shares lie beside each other in DIR/runs, each as
+PART.I-of-N with all its files, and the page puts them together once all are complete: those of other machines
+are copied there first, and the lines of their DIR/sessions.jsonl, which say how long they took, are appended
+to the one here. --most walks a sample that is spread over keywords and sizes
 (`stratified`). With --take-over, the cases that a published folder has are taken from there, and only the others
 are walked: so a sample becomes the whole, or with --most a larger one, in which its cases stay. Schemas of MaskBench that come without documents get
 none, as there, so that each machine walks the same. --again walks the cases of a
@@ -25,9 +28,9 @@ other); what the published folder of --take-over has of it is not walked anew. A
 at any time, DIR/published is written: a page for each, tables, the outcomes of every case, every row, and
 a README that says what was run, on what, in what time. What is written by hand at the README's top stays
 there whenever it is made anew.
---verify computes the figures of a published folder anew from its published rows, and ends with 1 if one
-differs. Verdicts and times are kept apart: those of a run are of workers side by side and are not to be
-quoted, those of --times are.
+--verify computes the tables of a published folder anew from its published rows, compares every file with
+SHA256SUMS, and ends with 1 if one differs. Verdicts and times are kept apart: those of a run are of workers
+side by side and are not to be quoted, those of --times are.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -45,7 +48,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
 from reference_estimate import estimate, estimates_text
-from reference_page import problem_of, publish, stored
+from reference_page import publish
+from reference_runs import stored
+from reference_sums import SUMS, read_sums, write_sums
+from reference_verify import verified
 from reference_walk import (
     DEADLINES,
     PARTS,
@@ -53,6 +59,7 @@ from reference_walk import (
     folder_of,
     is_there,
     left_out,
+    lie_where,
     sampled_in,
     suites_of,
     taken_from,
@@ -64,7 +71,7 @@ from stratified import strata_of, stratified
 from harness.backend.registry import installed_version
 from harness.cases.suite import find_suite, read_cases
 from harness.cli.main import main as grammarbench
-from harness.cli.values import shard
+from harness.cli.values import effort, positive, positive_number, shard, whole
 from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
 from harness.rows.store import has_begun, read_end
 
@@ -98,31 +105,36 @@ def parser() -> argparse.ArgumentParser:
     parsed.add_argument(
         "--vocabularies", default="tekken", metavar="V", help="as in grammarbench run (default: tekken)"
     )
-    parsed.add_argument("--jobs", type=int, default=2, metavar="N", help="workers at a time (default: 2)")
+    parsed.add_argument(
+        "--jobs", type=positive, default=2, metavar="N", help="workers at a time (default: 2)"
+    )
     parsed.add_argument(
         "--timeout",
-        type=float,
+        type=positive_number,
         metavar="S",
         help=f"seconds for a compile and each walk (default: {DEADLINES})",
     )
     parsed.add_argument(
         "--effort",
-        type=int,
+        type=effort,
         default=2,
         metavar="N",
         help="places of a case where whole masks are compared; 0: none (default: 2)",
     )
-    parsed.add_argument("--most", type=int, metavar="N", help="a stratified sample of N cases of each part")
+    parsed.add_argument(
+        "--most", type=positive, metavar="N", help="a stratified sample of N cases of each part"
+    )
     parsed.add_argument("--take-over", type=Path, metavar="PUBLISHED", help="take over the cases that it has")
     parsed.add_argument("--shard", type=shard, metavar="I/N", help="walk one of N equal shares of the cases")
     parsed.add_argument("--executor", default="", metavar="ray[:ADDRESS]", help="as in grammarbench run")
     parsed.add_argument(
-        "--times", type=int, metavar="N", help="measure N schemas of MaskBench and do nothing else"
+        "--times", type=positive, metavar="N", help="measure N schemas of MaskBench and do nothing else"
     )
-    parsed.add_argument("--verify", type=Path, metavar="PUBLISHED", help="compute published figures anew")
+    parsed.add_argument("--verify", type=Path, metavar="PUBLISHED", help="compute published tables anew")
+    parsed.add_argument("--sums", type=Path, metavar="PUBLISHED", help=f"write its {SUMS} anew")
     parsed.add_argument(
         "--sample",
-        type=int,
+        type=whole,
         default=16,
         metavar="N",
         help="cases of the estimate; 0: no estimate (default: 16)",
@@ -138,22 +150,29 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit code: 0, 1 where a published figure does not follow, 2 for bad input, 3 where a run is
-    incomplete."""
+    """Exit code: 0, 1 where what is published does not follow or is damaged, 2 for bad input, 3 where a run
+    is incomplete."""
     parsed = parser()
     options = parsed.parse_args(argv)
     options.argv = tuple(sys.argv[1:] if argv is None else argv)
-    if (options.out is None) == (options.verify is None):
-        parsed.error("give --out DIR, or --verify PUBLISHED")
+    if [options.out, options.verify, options.sums].count(None) != 2:
+        parsed.error("give one of --out DIR, --verify PUBLISHED and --sums PUBLISHED")
     try:
         if options.verify:
-            return verified(options.verify)
+            return OK if verified(options.verify, print) else 1
+        if options.sums:
+            read_sums(options.sums)  # a folder of another kind gets none
+            write_sums(options.sums)
+            return OK
         parts = [options.only] if options.only else list(PARTS)
         if options.times:
             return measured(options)
         if not options.page:
             work(options, parts)
             if options.estimate:
+                return OK
+            if options.shard and (waiting := lie_where(options, parts)):
+                print(waiting, flush=True)
                 return OK
         there = [part for part in PARTS if is_there(options.out, part)]
         if not there:
@@ -218,20 +237,6 @@ def measured(options: argparse.Namespace) -> int:
         "3",
     ]
     return grammarbench(["measure", str(schemas), *words, "--out", str(options.out / TIMES / vocabulary)])
-
-
-def verified(published: Path) -> int:
-    """Prints, for each part of a published folder, whether its figures follow from its rows; returns 0 or
-    1. Raises BadInput where there is nothing to verify."""
-    parts = [part for part in PARTS if (published / part).is_dir()]
-    if not parts:
-        raise BadInput(f"{published}: none of {', '.join(PARTS)} is here; name a published folder")
-    holds = True
-    for part in parts:
-        problem = problem_of(published / part)
-        holds = holds and not problem
-        print(f"{part}: {problem or 'every figure follows from the published rows'}")
-    return OK if holds else 1
 
 
 def ended(*_: object) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from reference_page import minutes
+from reference_about import minutes
 from reference_walk import changed, request
 from stratified import Stratum, stratified
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-from reference_page import LEFT_OUT, again, again_name, timeouts
+from reference_runs import LEFT_OUT, SESSIONS, again, again_name, shares_of, timeouts
 from stratified import Stratum, no_schemas, stratified
 
 from harness.backend.registry import parse_specs
@@ -110,30 +110,49 @@ def taken_from(options: argparse.Namespace, part: str) -> Path | None:
     return Path(options.take_over / part)
 
 
-def walk(options: argparse.Namespace, suites: Sequence[str], part: str, folder: Path) -> None:
+def walk(
+    options: argparse.Namespace,
+    suites: Sequence[str],
+    part: str,
+    folder: Path,
+    known: dict[str, object] | None = None,
+) -> None:
     """Begins the run or goes on with it; the time it took is noted under the folder's name, however it
-    ends."""
+    ends, and once it is complete how many cases were taken over, which is `known` of a second walk."""
     if has_begun(folder) and read_end(folder):
         print(f"{folder.name}: done already", flush=True)
         return
     started, begun = now(), time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
+    asked = request(options, part, suites, folder, options.backends, options.chosen[part])
+    noted: dict[str, object] = {}
     try:
         with progress_line(sys.stdout) as report:
-            run(
-                request(options, part, suites, folder, options.backends, options.chosen[part]),
-                lambda text: print(text, flush=True),
-                report,
-            )
+            run(asked, lambda text: print(text, flush=True), report)
+        noted = known or (taken_over(folder, asked.taken_from) if asked.taken_from else {})
     finally:
         session = {
             "part": folder.name,
             "started": started,
             "seconds": round(time.monotonic() - begun),
             "jobs": options.jobs,
+            **noted,
         }
-        with open(options.out / "sessions.jsonl", "a") as file:
+        with open(options.out / SESSIONS, "a") as file:
             file.write(json.dumps(session) + "\n")
+
+
+def taken_over(folder: Path, earlier: Path) -> dict[str, object]:
+    """Returns what is noted of the cases of a run, each of one backend and vocabulary, that have the earlier
+    one's very rows."""
+
+    def seen(run: Path) -> set[tuple[object, ...]]:
+        return {
+            (case, *((row.instance, row.mode, row.status, row.compile_ns, row.wall_ns) for row in rows))
+            for case, rows in groupby(read_rows(run), case_identity)
+        }
+
+    return {"taken_over": len(seen(folder) & seen(earlier)), "from": str(earlier)}
 
 
 def walk_again(options: argparse.Namespace, suites: Sequence[str], part: str) -> None:
@@ -152,18 +171,20 @@ def walk_again(options: argparse.Namespace, suites: Sequence[str], part: str) ->
         seconds = max(AGAIN_SECONDS, read_info(whole).timeout_s)
         with tempfile.TemporaryDirectory(dir=options.out) as scratch:
             in_time, earlier = Path(scratch), taken_from(options, again_name(part))
-            copy_known(late, whole, earlier, in_time / part, seconds)
+            count = copy_known(late, whole, earlier, in_time / part, seconds)
             changes = {"shard": None, "executor": "", "timeout": seconds, "effort": 0}
             ids = {part: tuple(sorted({case[-1] for case in late}))}
-            walk(changed(options, **changes, take_over=in_time, chosen=ids), suites, part, second)
+            known = {"taken_over": count, "from": str(earlier)}
+            walk(changed(options, **changes, take_over=in_time, chosen=ids), suites, part, second, known)
 
 
 def copy_known(
     late: Set[tuple[str, ...]], whole: Path, earlier: Path | None, into: Path, seconds: float
-) -> None:
+) -> int:
     """Writes the verdicts that need no second walk, as a run for verdicts alone with the second deadline:
     those of the run that were done in less, and of the late cases, by `case_identity`, those that an earlier
-    second walk has with the same deadline."""
+    second walk has with the same deadline. Returns the number of these late cases."""
+    count = 0
     info = replace(read_info(whole), timeout_s=seconds, effort=0, checks=())
     into.mkdir()
     shutil.copyfile(whole / "cases.jsonl", into / "cases.jsonl")
@@ -174,8 +195,10 @@ def copy_known(
         for source, has_late in runs:
             for case, rows in groupby(read_rows(source), case_identity):
                 if (case in late) == has_late:
+                    count += has_late
                     verdicts = (row for row in rows if row.mode != CHECKS_MODE)
                     writer.append([(replace(row, samples=None), b"") for row in verdicts])
+    return count
 
 
 def left_out(out: Path, part: str, suites: Sequence[str]) -> dict[str, str]:
@@ -226,16 +249,50 @@ def is_there(out: Path, part: str) -> bool:
     whole = out / "runs" / part
     if has_begun(whole):
         return True
-    shares = sorted((out / "runs").glob(f"{part}.*-of-*"))
+    shares = shares_of(out, part)
     if not shares:
         return False
-    if any(not read_end(folder) for folder in shares):
-        raise BadInput(f"{part}: a share is not complete; give its command again")
-    merged = merge(whole, shares, sys.argv[1:])
+    if wanting := wanting_of(shares):
+        raise BadInput(f"{part}: {wanting}")
+    merged = merge(whole, shares, without_share(read_info(shares[0]).argv))
     if merged.missing:
         shutil.rmtree(whole)
-        raise BadInput(f"{part}: of its shares are missing: {', '.join(merged.missing_shards)}")
+        raise BadInput(f"{part}: of its shares {merged.missing} cases are missing")
     return True
+
+
+def wanting_of(shares: Sequence[Path]) -> str:
+    """Returns what is wanting until the shares can be put together, in words; empty if nothing is."""
+    if unfinished := [share.name for share in shares if not (has_begun(share) and read_end(share))]:
+        return f"a share is not complete ({', '.join(unfinished)}); give its command again"
+    there = {share.name.rpartition(".")[2] for share in shares}
+    of = int(shares[0].name.rpartition("-")[2])
+    missing = [f"{number}/{of}" for number in range(1, of + 1) if f"{number}-of-{of}" not in there]
+    return f"of its shares are missing: {', '.join(missing)}" if missing else ""
+
+
+def lie_where(options: argparse.Namespace, parts: Sequence[str]) -> str:
+    """Returns where the share that was walked lies, of each part, if the others are still wanting; empty if
+    none is."""
+    lines = []
+    for part in parts:
+        wanting = wanting_of(shares_of(options.out, part))
+        if wanting and not has_begun(options.out / "runs" / part):
+            own = folder_of(options.out, part, options.shard)
+            lines.append(f"{part}: the share {options.shard} lies in {own}; {wanting}")
+    if lines:
+        runs = options.out / "runs"
+        lines.append(f"Copy the others, with all their files, to {runs}, and give the command with --page.")
+    return "\n".join(lines)
+
+
+def without_share(argv: Sequence[str]) -> tuple[str, ...]:
+    """Returns the command of the whole from that of a share."""
+    kept = [word for word in argv if not word.startswith("--shard=")]
+    if "--shard" in kept:
+        place = kept.index("--shard")
+        del kept[place : place + 2]
+    return tuple(kept)
 
 
 def changed(options: argparse.Namespace, **values: object) -> argparse.Namespace:

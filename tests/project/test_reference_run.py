@@ -9,13 +9,15 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import reference_about
 import reference_estimate
 import reference_page
+import reference_runs
 import reference_walk
 from reference_corpora import DRAFTS, arguments
 
 from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
-from harness.rows.store import read_end, read_rows
+from harness.rows.store import read_end, read_info, read_rows
 from harness.running.limits import Progress
 
 pytestmark = pytest.mark.long
@@ -49,7 +51,7 @@ def test_all_of_it_is_run_and_published(whole: Path) -> None:
         "outcomes.json.xz",
         "rows.jsonl.xz",
     }
-    assert names == {"README.md"} | {f"{part}/{name}" for part in rows for name in each_part}
+    assert names == {"README.md", "SHA256SUMS"} | {f"{part}/{name}" for part in rows for name in each_part}
     readme = (whole / "published" / "README.md").read_text()
     assert [name for name in each_part if f"`{name}`" not in readme] == [], "the README names every file"
     packed = lzma.decompress((whole / "published" / "maskbench" / "rows.jsonl.xz").read_bytes())
@@ -136,7 +138,7 @@ def test_verdicts_that_met_a_deadline_are_walked_once_more_and_the_run_stays(
     )
     published = tmp_path / "published"
     said = (published / "README.md").read_text()
-    assert "cases that met 10 s: unconstrained 1. Walked once more" in said
+    assert "cases that met 10 s: unconstrained 1. Walked once more in " in said
     assert "Of 1 cases of which a verdict met 10 s, 1 were walked once more" in said
     assert "with 60 s. They come to:" in said and "| unconstrained | bytes | 1 | 1 |" in said
     assert lzma.decompress((published / "maskbench" / "rows.jsonl.xz").read_bytes()) == planted
@@ -146,6 +148,8 @@ def test_verdicts_that_met_a_deadline_are_walked_once_more_and_the_run_stays(
     given[given.index("--out") + 1] = str(other)
     assert reference.main([*given, "--take-over", str(published), "--again"]) == OK
     assert "1 case taken over" in capsys.readouterr().out, "a published second walk stays"
+    of_earlier = f"without the 1 (cases on a backend and a vocabulary) taken over from {published}"
+    assert of_earlier in (other / "published" / "README.md").read_text()
     anew = list(read_rows(other / "runs" / "maskbench-again"))
     assert [(row.case_id, row.status) for row in anew] == [
         (row.case_id, row.status) for row in read_rows(second)
@@ -267,13 +271,77 @@ def test_shares_are_put_together_once_none_is_missing(
     reference: ModuleType, corpora: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = arguments(corpora, tmp_path, "--only", "maskbench")
-    assert reference.main([*given, "--shard", "1/2"]) == BAD_INPUT
+    assert reference.main([*given, "--shard", "1/2"]) == OK, "its own share is complete"
+    said = capsys.readouterr().out
+    assert f"the share 1/2 lies in {tmp_path}/runs/maskbench.1-of-2" in said and "missing: 2/2" in said
+    assert reference.main([*given, "--page"]) == BAD_INPUT
     assert "of its shares are missing: 2/2" in capsys.readouterr().err
     assert reference.main([*given, "--shard", "2/2"]) == OK
     keys = [(row.case_id, row.instance, row.accepted) for row in read_rows(tmp_path / "runs" / "maskbench")]
     assert keys == [
         (row.case_id, row.instance, row.accepted) for row in read_rows(whole / "runs" / "maskbench")
     ]
+    assert read_info(tmp_path / "runs" / "maskbench").argv == tuple(given), "the command of the whole"
+
+
+def test_the_readme_adds_up_what_shares_took_and_knows_what_it_does_not(
+    reference: ModuleType, corpora: Path, tmp_path: Path
+) -> None:
+    given = arguments(corpora, tmp_path, "--only", "maskbench")
+    for share in ("1/2", "2/2"):
+        assert reference.main([*given, "--shard", share]) == OK
+    sessions, readme = tmp_path / "sessions.jsonl", tmp_path / "published" / "README.md"
+    lines = [json.loads(line) | {"seconds": 100} for line in sessions.read_text().splitlines()]
+    sessions.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert reference.main([*given, "--page"]) == OK
+    assert "10 rows in 3 min (2 sessions of 2 shares)." in readme.read_text()
+    sessions.write_text(json.dumps(lines[0]) + "\n")
+    assert reference.main([*given, "--page"]) == OK
+    assert "10 rows in 2 min, without maskbench.2-of-2, whose time is not stored here." in readme.read_text()
+    sessions.unlink()
+    assert reference.main([*given, "--page"]) == OK
+    assert "10 rows in a time that is not stored here." in readme.read_text()
+
+
+def test_machines_of_shares_that_differ_are_each_named() -> None:
+    machine = {"cpu_model_name": "A | B", "cpus_usable": "2", "memory_bytes": "16000000000 | 8000000000"}
+    said = reference_about.machine_text(machine | {"platform": "Linux", "python": "3.11.7"})
+    assert said == "A and B, 2 processors, 16 and 8 GB, Linux, Python 3.11.7."
+
+
+def test_each_run_has_its_own_command_beside_its_rows(
+    reference: ModuleType, corpora: Path, whole: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(whole / "runs", tmp_path / "runs")
+    assert reference.main(["--out", str(tmp_path), "--page"]) == OK
+    said = (tmp_path / "published" / "README.md").read_text()
+    for part, name in reference_runs.PARTS.items():
+        if part != "ours":
+            command = " ".join(arguments(corpora, whole, "--only", part))
+            assert f"{name}:\n\n    python benchmarks/reference.py {command}\n" in said
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--most", "-3"),
+        ("--most", "0"),
+        ("--times", "0"),
+        ("--jobs", "0"),
+        ("--timeout", "0"),
+        ("--timeout", "-1"),
+        ("--timeout", "nan"),
+        ("--effort", "-1"),
+        ("--sample", "-1"),
+    ],
+)
+def test_a_number_that_cannot_be_is_refused(
+    reference: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, value: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        reference.main(["--out", str(tmp_path), option, value])
+    assert ended.value.code == BAD_INPUT
+    assert f"argument {option}: invalid" in capsys.readouterr().err and not any(tmp_path.iterdir())
 
 
 def test_masks_are_compared_where_there_is_a_reference(
@@ -283,22 +351,6 @@ def test_masks_are_compared_where_there_is_a_reference(
     checked = [row for row in read_rows(tmp_path / "runs" / "maskbench") if row.mode == "checks"]
     assert len(checked) == 5 and {tuple(row.checks) for row in checked} == {reference_walk.MASKS}
     assert all(row.findings for row in checked), "what is not constrained allows tokens without a document"
-
-
-def test_figures_follow_from_the_published_rows_or_it_is_said(
-    reference: ModuleType, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert reference.main(["--verify", str(whole / "published")]) == OK
-    assert capsys.readouterr().out.count("every figure follows from the published rows") == 2
-    shutil.copytree(whole / "published", tmp_path / "published")
-    figures = tmp_path / "published" / "jsts" / "figures.csv"
-    lines = figures.read_text().splitlines()
-    place = next(place for place, line in enumerate(lines) if ",100.0" in line or ",1.0," in line)
-    lines[place] = lines[place].replace(",100.0", ",99.0").replace(",1.0,", ",0.9,")
-    figures.write_text("\n".join(lines) + "\n")
-    assert reference.main(["--verify", str(tmp_path / "published")]) == 1
-    assert "jsts: figures.csv has «" in capsys.readouterr().out
-    assert reference.main(["--verify", str(tmp_path)]) == BAD_INPUT
 
 
 def test_a_schema_that_is_none_is_left_out_and_named(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from types import ModuleType
@@ -47,6 +48,16 @@ def test_a_sample_says_of_how_many_it_is_one(sample: Path) -> None:
     )
 
 
+def test_the_conformance_of_a_sample_has_its_interval(
+    reference: ModuleType, corpora: Path, sample: Path, tmp_path: Path
+) -> None:
+    for name in ("README.md", "maskbench/tables.md"):
+        assert "| maskbench | 0.0 % (0.0 to 76.8) | 2 |" in (sample / "published" / name).read_text()
+    assert reference.main(arguments(corpora, tmp_path, *MASKBENCH)) == OK
+    said = (tmp_path / "published" / "README.md").read_text()
+    assert "| maskbench | 0.0 % | 5 |" in said, "of the whole there is none"
+
+
 def test_a_published_sample_becomes_the_whole(
     reference: ModuleType, corpora: Path, sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -55,6 +66,15 @@ def test_a_published_sample_becomes_the_whole(
     assert "taken over" not in capsys.readouterr().out
     assert reference.main(arguments(corpora, out, *MASKBENCH, "--take-over", str(sample / "published"))) == OK
     assert "2 cases taken over" in capsys.readouterr().out
+    said = (out / "published" / "README.md").read_text()
+    assert f"without the 2 (cases on a backend and a vocabulary) taken over from {sample}" in said
+    lines = [json.loads(line) for line in (out / "sessions.jsonl").read_text().splitlines()]
+    (out / "sessions.jsonl").write_text(
+        "".join(json.dumps({name: line[name] for name in ("part", "seconds")}) + "\n" for line in lines)
+    )
+    assert reference.main(arguments(corpora, out, "--take-over", str(sample / "published"), "--page")) == OK
+    said = (out / "published" / "README.md").read_text()
+    assert f"were taken over from {sample / 'published'} is not stored, and their time is not" in said
     anew, once = (sorted(map(seen, read_rows(folder / "runs" / "maskbench"))) for folder in (out, whole))
     assert anew == once
 
