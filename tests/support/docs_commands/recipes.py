@@ -411,6 +411,10 @@ RECIPES: dict[str, Recipe] = {
         },
         least=8,
     ),
+    "docs/gpu.md": Recipe(
+        smaller={"benchmarks/layers.py": f"{ROOT / 'benchmarks' / 'layers.py'} --device cpu"},
+        needs={"benchmarks/layers.py": "torch"},
+    ),
     "docs/growth.md": Recipe(
         smaller={
             "growth --backends xgrammar,llguidance": f"{GROWTH} enum --backends unconstrained",
@@ -511,6 +515,7 @@ RECIPES: dict[str, Recipe] = {
             "probe",
             "--profile full --effort 1": "--profile quick --effort 0",
         },
+        codes={"grammarbench check llama-cpp": (1,)},  # the page says why
         needs={"grammarbench": "llama_cpp"},
         least=3,
     ),
