@@ -90,7 +90,7 @@ def _parts(advice: Advice, page: str, console: Console) -> Iterator[tuple[list[s
     chosen = [f"{choice_of(advice.engine, answer.is_recommended)} {option}"] if option else []
     yield [one_line(answer.sentence), *chosen], False
     certainty = [*answer.certainty, *advice.notes, f"The tokenizer is {advice.vocabulary}."]
-    yield [f"How sure: {answer.sure}. {' '.join(certainty)}"], False
+    yield console.fold(f"How sure: {answer.sure}. {' '.join(certainty)}", MOST_FOLDED * len(certainty)), True
     able = [backend for backend in answer.backends if not backend.is_control]
     yield _table(able, console).splitlines(), True
     yield list(_key(able)), False

@@ -115,6 +115,10 @@ def test_a_program_asks_for_the_same(advised: Path) -> None:
     )
     assert advice.answer.best is not None and advice.answer.best.name == "llguidance"
     assert not advice.works and advice.folder == advised / "asked"
+    notes = tuple(f"Note {number} is a sentence of its own, among many." for number in range(30))
+    answer = replace(advice.answer, certainty=notes)
+    screen = advice_text(replace(advice, answer=answer), "a page", Console())
+    assert " ".join(notes) in " ".join(screen.split()), "nothing is left out of how sure the answer is"
 
 
 def test_an_option_of_the_engine_is_no_advice_where_no_backend_works(advised: Path) -> None:
