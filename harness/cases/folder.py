@@ -7,6 +7,7 @@ import os
 import re
 import stat
 from pathlib import Path
+from typing import NoReturn
 
 from harness.errors import BadInput
 from harness.text import counted
@@ -64,7 +65,7 @@ def files_of_cases(folder: Path) -> tuple[tuple[Path, ...], str]:
     return tuple(sorted(found)), ", ".join(told)
 
 
-def _refuse(error: OSError) -> None:
+def _refuse(error: OSError) -> NoReturn:
     raise BadInput(f"{error.filename}: cannot be read: {error.strerror}") from error
 
 
@@ -76,7 +77,6 @@ def _mode(path: Path) -> int | None:
         if error.errno in (errno.ENOENT, errno.ELOOP):
             return None
         _refuse(error)
-        raise
 
 
 def _holds_results(folder: Path, names: list[str]) -> bool:

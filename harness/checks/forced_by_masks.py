@@ -32,9 +32,7 @@ def by_trial(subject: Subject, place: Place, forced: bytes) -> Objection | None:
     """Returns what the backend's own mask says along the forced bytes, taken one by one."""
     vocabulary = subject.vocabulary
     grammar_object = subject.reach(place.tokens)
-    if (
-        grammar_object is None
-    ):  # it was reached a moment ago, but a backend may say one thing and then another
+    if grammar_object is None:  # a backend may say one thing, and then another
         return None
     for at in range(len(forced) if subject.effort is None else min(len(forced), TRIED_BYTES)):
         rest = forced[at:]

@@ -28,7 +28,7 @@ class Reached:
     """All that can be seen after some tokens."""
 
     tokens: tuple[int, ...]
-    """Those that were accepted."""
+    """The tokens that were accepted, one after the other."""
     mask: TokenSet
     accepting: bool
 

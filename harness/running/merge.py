@@ -114,7 +114,7 @@ def _same_cases(folders: Sequence[Path], info: RunInfo) -> None:
                 for line in file:
                     whole[number].update(line)
                     if number == 0:
-                        suite, text = _digested(line, folder)
+                        suite, _, text = _digested(line, folder)
                         digests.setdefault(suite, hashlib.sha256()).update(text)
         except OSError as error:
             raise BadInput(
@@ -133,7 +133,7 @@ def _same_cases(folders: Sequence[Path], info: RunInfo) -> None:
         )
 
 
-def _digested(line: bytes, folder: Path) -> tuple[str, bytes]:
+def _digested(line: bytes, folder: Path) -> tuple[str, str, bytes]:
     try:
         return digested(line)
     except BadInput as error:

@@ -13,12 +13,13 @@ from harness.errors import BadInput
 from harness.shape import bounded_lines
 
 
-def digested(line: bytes) -> tuple[str, bytes]:
-    """Returns the suite of a line of `cases.jsonl`, and the line as the digest in the run's first line takes
-    it: without the other readings of its instances, which depend on the backends. Raises BadInput."""
+def digested(line: bytes) -> tuple[str, str, bytes]:
+    """Returns the suite and the case's id of a line of `cases.jsonl`, and the line as the digest in the run's
+    first line takes it: without the other readings of its instances, which depend on the backends. Raises
+    BadInput."""
     suite, version, case = case_from_line(line)
     instances = tuple(replace(instance, contrary=()) for instance in case.instances)
-    return suite, case_to_line(suite, version, replace(case, instances=instances))
+    return suite, case.id, case_to_line(suite, version, replace(case, instances=instances))
 
 
 def put_back(planned: Path, folder: Path) -> bool:
@@ -55,6 +56,6 @@ def _refuse_other_cases(planned: Path, path: Path) -> None:
 def _digest(line: bytes) -> bytes | None:
     """Returns the digest of a case; None of a line that is none, by which nothing was walked."""
     try:
-        return hashlib.sha256(digested(line)[1]).digest()
+        return hashlib.sha256(digested(line)[2]).digest()
     except BadInput:
         return None

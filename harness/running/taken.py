@@ -111,9 +111,9 @@ def _other_suites(earlier: Path, info: RunInfo, cases: Path) -> list[str]:
         digests = {name: hashlib.sha256() for name in unsure}
         with open(cases, "rb") as file:
             for line in file:
-                suite, _, case = case_from_line(line)
-                if suite in digests and (suite, case.id) in walked:
-                    digests[suite].update(digested(line)[1])
+                suite, case_id, text = digested(line)
+                if suite in digests and (suite, case_id) in walked:
+                    digests[suite].update(text)
         others += [name for name in unsure if digests[name].hexdigest() != before[name]["sha256"]]
     return others
 

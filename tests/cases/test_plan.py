@@ -71,7 +71,7 @@ def test_a_sample_is_the_same_where_a_grammar_repeats(tmp_path: Path) -> None:
 
 
 def test_documents_made_before_go_to_the_case_of_their_suite(tmp_path: Path) -> None:
-    """The same schema stands in two suites, of which one asserts formats: its id is the same in both."""
+    """Two suites hold the same schema, which has one id in both, and one of them asserts formats."""
     schema = {"type": "string", "format": "date"}
     suites = [
         find_suite(str(suite_file(tmp_path, "plain.jsonl", [{"schema": schema}]))),

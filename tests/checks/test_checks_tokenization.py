@@ -155,7 +155,7 @@ def test_a_cause_that_the_backend_documents_is_labelled() -> None:
 
 
 class LosesDigits(ReferenceObject):
-    """Behind two bytes in two tokens, the only digit that is allowed, and taken, is 2."""
+    """A backend that, behind two bytes in two tokens, allows and takes no digit but 2."""
 
     def may_take(self, token: int) -> bool:
         text = self.vocabulary.tokens[token]

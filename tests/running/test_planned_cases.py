@@ -51,7 +51,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def killed(whole: Path, tmp_path: Path) -> Path:
-    """The same run, of which two cases were walked."""
+    """Returns a copy of the whole run that was ended after two cases."""
     shutil.copy(whole.with_name("letters.json"), tmp_path)
     folder = Path(shutil.copytree(whole, tmp_path / "killed"))
     rows = folder / "rows.jsonl"

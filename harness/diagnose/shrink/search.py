@@ -258,7 +258,7 @@ class _Search:
             number = (good + bad) // 2
         given_up = self.taken[good + 1 :]
         del self.taken[good + 1 :]
-        # Those that were passed over may hang as long as they must.
+        # Candidates that no recheck tried may hang as long as the fault does: a search may try them again.
         self.known -= {failing.candidate.digest for failing in given_up} - ended
         return bool(given_up)
 

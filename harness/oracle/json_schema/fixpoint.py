@@ -60,21 +60,19 @@ class LeastAnswers:
             own = self._lowest if self._lowest < depth else NOTHING
             # Whatever is true stays true if more is, and depends on nothing that was taken for false.
             self._lowest = outer if found else min(outer, own)
-            if found is not False:
-                self._end(before, false=False)
-        if found or own == NOTHING:
-            self._end(before, false=True)
-            self._known[key] = found
+            if found is not False:  # it is true, or the search failed: what took it for false is not known
+                self._since(before)
+        if found:
+            self._known[key] = True
+        elif own == NOTHING:
+            self._known |= dict.fromkeys((key, *self._since(before)), False)
         else:
             self._assumed[key] = min(own, self._lowest_assumed())
         return found
 
-    def _end(self, before: int, *, false: bool) -> None:
-        """Forget what was found false by assumption since there were so many, or know it to be false."""
-        while len(self._assumed) > before:
-            key, _ = self._assumed.popitem()
-            if false:
-                self._known[key] = False
+    def _since(self, before: int) -> list[Hashable]:
+        """Takes out what was found false by assumption since there were so many, and returns it."""
+        return [self._assumed.popitem()[0] for _ in range(len(self._assumed) - before)]
 
     def _lowest_assumed(self) -> int:
         """Returns the lowest depth of a search on which anything found false by assumption may depend: what

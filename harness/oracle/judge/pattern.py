@@ -87,7 +87,8 @@ class _Groups:
         self._may_repeat_behind: list[bool] = []
         """Whether one may come behind each open group."""
         self._names: list[tuple[set[str], set[str]]] = [(set(), set())]
-        """Of the whole and of each open group: the names in its alternative so far, and in those before."""
+        """For the whole pattern and for each open group, the names of groups that its last alternative has so
+        far, and the names that the alternatives before that one have."""
 
     def read(self, part: str) -> None:
         """Takes in the next part of the pattern that is no quantifier. Raises `NotEcma`."""
