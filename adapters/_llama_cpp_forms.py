@@ -9,6 +9,7 @@ from typing import Literal
 from llama_cpp.llama_grammar import json_schema_to_gbnf
 
 from harness import Grammar, InvalidGrammar, UnsupportedGrammar
+from harness.backend import adapter_parts as parts
 from harness.oracle.automaton import NoOracle
 from harness.oracle.ebnf.gbnf import gbnf_of_choice, gbnf_of_ebnf, gbnf_of_regex
 from harness.oracle.language import language_of
@@ -26,6 +27,7 @@ def gbnf_of(grammar: Grammar, ebnf: Ebnf) -> str:
             case "regex":
                 return gbnf_of_regex(grammar.text)
             case "choice":
+                parts.choices_of(grammar.text)
                 return gbnf_of_choice(grammar.text)
             case "ebnf":
                 return gbnf_of_ebnf(grammar.text) if ebnf == "translated" else grammar.text

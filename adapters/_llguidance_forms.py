@@ -78,6 +78,9 @@ UNSUPPORTED = re.compile(
     r"too (?:big|large|many)|fuel exhausted|lexer precomputation failed"
 )
 
+PANIC = "panic: "
+"""How the error begins where the library has caught a panic of its own (its parser/src/panic_utils.rs)."""
+
 
 class TokenizerForm:
     """The vocabulary as `TokenizerWrapper` reads it. A padding token is empty, and the library allows no
@@ -154,29 +157,41 @@ def _structural_tag(text: str, options: Options) -> str:
     except ImportError as error:  # releases before 0.7.11 have no tags
         raise UnsupportedGrammar("structural_tag: this release of llguidance has none") from error
     triggers, structures = parts.structural_tag_of(text)
+    given = [_trigger_of(tag.begin, triggers) for tag in structures]
     try:
         tags = [
-            StructTag(
-                trigger=next(trigger for trigger in triggers if tag.begin.startswith(trigger)),
-                begin=tag.begin,
-                grammar=_tag_schema(tag.schema, options),
-                end=tag.end,
-            )
-            for tag in structures
+            StructTag(trigger=trigger, begin=tag.begin, grammar=_tag_schema(tag.schema, options), end=tag.end)
+            for trigger, tag in zip(given, structures, strict=True)
         ]
         # In this project a trigger is text; left to itself the library takes `<...>` for the name of a
         # special token.
-        return StructTag.to_grammar(tags, assume_special=False)
-    except StopIteration:
-        raise InvalidGrammar("structural_tag: a structure begins with none of the triggers") from None
+        lark = StructTag.to_grammar(tags, assume_special=False)
     except (ValueError, AssertionError) as error:
         raise InvalidGrammar(f"structural_tag: {error!r}") from error
+    # The library would let it pass as free text. With a structure that nothing satisfies it would allow the
+    # trigger's last byte, and nothing behind it.
+    idle = [trigger for trigger in triggers if not trigger.startswith(tuple(given))]
+    if idle:
+        raise UnsupportedGrammar(f"llguidance has no trigger without a structure, such as {idle[0]!r}")
+    return lark
+
+
+def _trigger_of(begin: str, triggers: list[str]) -> str:
+    """Returns the trigger to give with a structure, for the library takes one: of those that its begin starts
+    with the shortest, which is complete first. Raises InvalidGrammar where there is none."""
+    found = [trigger for trigger in triggers if begin.startswith(trigger)]
+    if not found:
+        raise InvalidGrammar("structural_tag: a structure begins with none of the triggers")
+    return min(found, key=len)
 
 
 def _tag_schema(schema: object, options: Options) -> dict[str, Any] | str:
-    """Returns a structure's schema with the options, which go before its own."""
+    """Returns a structure's schema with the options, which go before its own and, as the library has it for
+    a schema alone, instead of what is no object."""
     if isinstance(schema, dict):
-        return {**schema, "x-guidance": {**schema.get("x-guidance", {}), **options}} if options else schema
+        own = schema.get("x-guidance")
+        known = own if isinstance(own, dict) else {}
+        return {**schema, "x-guidance": {**known, **options}} if options else schema
     if options:
         raise UnsupportedGrammar("llguidance applies its whitespace option to object schemas only")
     return f"start: %json {json.dumps(schema)}"  # true and false, which a tag takes only inside a grammar

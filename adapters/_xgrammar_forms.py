@@ -45,11 +45,12 @@ SEPARATORS = {"any": None, "json_dumps": (", ", ": "), "compact": (",", ":")}
 ANY_WHITESPACE = with_delete_escaped(replace(COMPACT, separators=None))
 
 # Every refusal is a plain RuntimeError with a logged position: `[12:00:00] /project/cpp/file.cc:1: reason`.
-# One of Lark has the place in the grammar instead: `Lark error at line 1, column 2: reason`. An internal
-# check that gives no reason, and an error without a position (out of memory, a C++ exception), is a fault and
-# escapes.
+# One of Lark has the place in the grammar instead: `Lark error at line 1, column 2: reason`. A check that
+# gives no reason, one that the library itself calls internal, and an error without a position (out of memory,
+# a C++ exception), is a fault and escapes.
 REFUSAL = re.compile(
-    r"(?:\[[\d:]+\] \S+:\d+: (?:Check failed: \(.*?\) is false: ?)?|(?=Lark error at ))(?P<reason>.*)",
+    r"(?:\[[\d:]+\] \S+:\d+: (?!Internal check failed: )(?:Check failed: \(.*?\) is false: ?)?|"
+    r"(?=Lark error at ))(?P<reason>.*)",
     re.DOTALL,
 )
 

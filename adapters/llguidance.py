@@ -19,6 +19,7 @@ from ._llguidance_forms import (
     DOCUMENTED,
     ENGINES,
     KNOWS_ONE_END,
+    PANIC,
     UNSUPPORTED,
     grammar_text,
     ll_tokenizer,
@@ -79,7 +80,10 @@ class Llguidance(Adapter):
         text = grammar_text(grammar, self._options)
         matcher = self.new_matcher(text)
         if matcher.is_error():
-            raise parts.refusal(matcher.get_error(), UNSUPPORTED)
+            reason = matcher.get_error()
+            if reason.startswith(PANIC):
+                raise RuntimeError(reason.partition("\n<backtrace>")[0])
+            raise parts.refusal(reason, UNSUPPORTED)
         return LlguidanceGrammar(self, text, matcher)
 
     def new_matcher(self, text: str) -> LLMatcher:

@@ -4,7 +4,7 @@ every step."""
 from __future__ import annotations
 
 import json
-from typing import ClassVar, Literal
+from typing import Literal
 
 from interegular.patterns import InvalidSyntax, Unsupported
 from lmformatenforcer import CharacterLevelParser, CharacterLevelParserConfig, JsonSchemaParser
@@ -117,10 +117,8 @@ class LMFormatEnforcer(Adapter):
     (docs/tokenizers.md).
     """
 
+    # No `engines`: vLLM has an option for it, and a wrapper that cannot be made (docs/engines.md).
     distribution = "lm-format-enforcer"
-    engines: ClassVar = {
-        "vllm": {"": "--structured-outputs-config.backend lm-format-enforcer"},
-    }
     dialects = frozenset({"json_schema", "regex", "choice"})
 
     def __init__(
@@ -165,8 +163,9 @@ class LMFormatEnforcer(Adapter):
 
     def script(self, grammar: Grammar) -> str:
         parsers = {
-            "json_schema": "JsonSchemaParser(None if json.loads(grammar) is True else json.loads(grammar))",
-            "regex": "RegexParser(grammar)",
+            "json_schema": "JsonSchemaParser("
+            "None if json.loads(grammar) is True else json.loads(grammar), config)",
+            "regex": "RegexParser(grammar, config)",
             "choice": "UnionParser([StringParser(each) for each in json.loads(grammar)])",
         }
         return parts.script_of(

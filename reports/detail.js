@@ -95,18 +95,11 @@ function instanceShown(detail, instance) {
     notes.length ? el("ul", { class: "notes" }, notes.map(noteShown)) : null];
 }
 
-// Lines that judge the instance without us and without the backend. JSON's strings are Python's.
-function judgement(place, detail, instance) {
-  const dialect = index.dialects[index.cases.dialect[place]];
-  if (!instance || instance.valid === null || instance.left_off || instance.invalid_utf8 || detail.grammar_left_off || detail.grammar.length + instance.content.length > 20000) return "";
-  const grammar = `grammar = ${JSON.stringify(detail.grammar)}`, text = `text = ${JSON.stringify(instance.content)}`;
-  const expected = `# the case says: ${instance.valid ? "valid" : "invalid"}`;
-  if (dialect === "json_schema") {
-    const formats = detail.options?.format === "assert" ? ", format_checker=jsonschema.FormatChecker()" : "";
-    return ["import json, jsonschema", grammar, text, "try:", `    jsonschema.validate(json.loads(text), json.loads(grammar)${formats})`, '    print("valid")', "except (ValueError, jsonschema.ValidationError):", '    print("invalid")', expected, ""].join("\n");
-  }
-  if (dialect === "regex") return ["import regex", grammar, text, 'print("valid" if regex.fullmatch(grammar, text) else "invalid")', expected, ""].join("\n");
-  return "";
+// A script that judges the instance without us and without the backend, where one was tried and says what the case says. JSON's strings are Python's.
+function judgement(detail, instance) {
+  const lines = instance && detail.judgements?.[instance.number];
+  if (!lines || instance.left_off || detail.grammar_left_off) return "";
+  return [`grammar = ${JSON.stringify(detail.grammar)}`, `text = ${JSON.stringify(instance.content)}`, lines, `# the case says: ${instance.valid ? "valid" : "invalid"}`, ""].join("\n");
 }
 
 const EXPECTED = { over_constrained: "True True on every line: the grammar allows it", under_constrained: "False on the last line: the grammar forbids it", declined: "no error: the grammar is right (a library that keeps its errors to itself prints nothing; the command shows them)" };
@@ -132,8 +125,8 @@ function snippet(detail, note) {
   const walk = [...pieces, ...(made.end ? [[]] : [])].map(pythonBytes);
   const longer = [...new Set(pieces.filter((each) => each.length > 1).map(pythonBytes))];
   const { backend, version } = index.arms[note.arm];
-  return [`# ${shown(backend)} ${shown(version)}`, `vocabulary = [${longer.join(", ")}] + [bytes([byte]) for byte in range(256)] + [b""]`,
-    `walk = [vocabulary.index(token) for token in [${walk.join(", ")}]]`, `grammar = ${JSON.stringify(detail.grammar)}`, made.lines, `# expected: ${shown(expected(note))}`, ""].join("\n");
+  return [`# ${onLine(`${backend} ${version}`)}`, `vocabulary = [${longer.join(", ")}] + [bytes([byte]) for byte in range(256)] + [b""]`,
+    `walk = [vocabulary.index(token) for token in [${walk.join(", ")}]]`, `grammar = ${JSON.stringify(detail.grammar)}`, made.lines, `# expected: ${onLine(expected(note))}`, ""].join("\n");
 }
 
 function fenced(text) {
@@ -154,7 +147,7 @@ function issueText(place, detail, note) {
   if (refused) parts.push(`Stopped: ${refused}`);
   if (note.text) parts.push("Said:", fenced(note.text));
   for (const each of note.findings || []) parts.push(`${each.check}${each.cause ? ` (${each.cause})` : ""}: ${each.text || ""}`);
-  const judge = judgement(place, detail, instance);
+  const judge = judgement(detail, instance);
   if (judge) parts.push("", "What is right, without the backend:", fenced(judge));
   const alone = snippet(detail, note);
   const head = alone || canRepro(note.arm) ? "A script that needs the backend alone:" : "To walk it again:";
@@ -178,7 +171,7 @@ async function showCase(place) {
   const noted = detail || { notes: [], instances: [], walks: {}, more: 0 };
   const parts = [armsTable(place, noted)];
   if (!detail) {
-    parts.push(el("p", { class: "warning" }, "This case works without a divergence, or is not judged, on every arm; its grammar and instances were left off to keep the page small.", index.page.alone ? "" : " report.json has them."));
+    parts.push(el("p", { class: "warning" }, "This case works without a divergence, or is not judged or not measured, on every arm; its grammar and instances were left off to keep the page small.", index.page.alone ? "" : " report.json has them."));
   } else {
     if (detail.delayed) parts.push(el("h3", {}, "Not counted"), el("ul", { class: "notes" }, detail.delayed.map(delayedShown)));
     parts.push(el("h3", {}, "Grammar"), detail.grammar === undefined ? el("p", { class: "note" }, canRepro(0) ? "Its grammar is not in the run's cases.jsonl." : "The run was published without its cases.") : box(detail.grammar, "grammar"),
@@ -196,24 +189,26 @@ async function showCase(place) {
 }
 
 function again(place, detail) {
-  const firsts = index.arms.map((_, arm) => detail.notes.find((note) => note.arm === arm)).filter(Boolean);
+  const ours = (note) => note.kind === "harness_error";
+  const firsts = index.arms.map((_, arm) => { const mine = detail.notes.filter((note) => note.arm === arm); return mine.find((note) => !ours(note)) || mine[0]; }).filter(Boolean);
   const parts = [el("h3", {}, "See it again")];
   if (!firsts.length) return [...parts, box(command(place, 0), "command")];
   for (const note of firsts) {
     const alone = snippet(detail, note), why = index.arms[note.arm].no_snippet;
     parts.push(el("p", {}, armName(note.arm)), box(command(place, note.arm, note), "command"),
       alone ? el("details", {}, el("summary", {}, "With the backend alone"), box(alone, "script of the backend alone"))
-        : el("p", { class: "note" }, note.phase === "dialect" ? "No script of the backend alone: it has no such dialect." : why ? `No script of the backend alone here: ${why}.` : "No short script of the backend alone: the walk is long or special, or the page would be too large with it."));
+        : el("p", { class: "note" }, ours(note) ? "No script of the backend alone: what went wrong is ours." : note.phase === "dialect" ? "No script of the backend alone: it has no such dialect." : why ? `No script of the backend alone here: ${why}.` : "No short script of the backend alone: the walk is long or special, or the page would be too large with it."));
   }
   const all = firsts.every((note) => canRepro(note.arm));
   const walks = all ? "A command walks the instance again, token by token, and prints what was allowed there." : "A command walks the case again, into the folder again, with which grammarbench repro shows each token; CORPUS stands for the folder of a suite that does not come with GrammarBench.";
   parts.push(el("p", { class: "note" }, `${walks} A script needs the backend alone: for each token it prints the bytes, whether the mask allows it, whether it is accepted. Its lines are the adapter's; its vocabulary is no tokenizer's but what the walk needs, which was not tried${all ? ": grammarbench repro tries it, and --script FILE writes it" : ""}.`));
   const judged = detail.notes.find((note) => note.instance !== undefined);
-  const judge = detail.grammar === undefined ? "" : judgement(place, detail, detail.instances.find((each) => each.number === judged?.instance) || detail.instances[0]);
+  const judge = judgement(detail, detail.instances.find((each) => each.number === judged?.instance) || detail.instances[0]);
   if (judge) parts.push(el("h3", {}, "What is right, without us"), box(judge, "snippet"));
-  if (detail.grammar !== undefined) {
+  const faults = firsts.filter((note) => !ours(note));
+  if (detail.grammar !== undefined && faults.length) {
     parts.push(el("h3", {}, "As an issue"), el("p", { class: "note" }, "Plain text to paste into the backend's tracker."));
-    for (const note of firsts) parts.push(el("details", {}, el("summary", {}, armName(note.arm)), box(issueText(place, detail, note), `issue text for ${index.arms[note.arm].label}`)));
+    for (const note of faults) parts.push(el("details", {}, el("summary", {}, armName(note.arm)), box(issueText(place, detail, note), `issue text for ${index.arms[note.arm].label}`)));
   }
   return parts;
 }

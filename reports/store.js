@@ -64,6 +64,9 @@ function shown(text) {
   });
 }
 
+// One line of a script or a comment: nothing in it begins another.
+const onLine = (text) => shown(text).replace(/\n/g, "\\n").replace(/\t/g, "\\t");
+
 function el(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -144,10 +147,10 @@ function download(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
-// What a spreadsheet would run is made text, as in the files of `grammarbench report --format csv`.
+// What a spreadsheet would run is made text, as in the files of `grammarbench report --format csv`; `spreadsheet` in harness/text.py has the same signs.
 function cell(value) {
   if (value === null || value === undefined) return "";
-  const text = typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
+  const text = typeof value === "string" && /^[=+\-@\t\r\n＝＋－＠]/.test(value) ? `'${value}` : String(value);
   return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
 }
 

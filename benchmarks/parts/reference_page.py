@@ -22,6 +22,7 @@ from harness.report.page.inputs import read_inputs
 from harness.report.page.page import write_report
 from harness.report.tables.instances import number
 from harness.rows.row import VERDICTS
+from harness.rows.sessions import FILE as SESSIONS
 from harness.rows.store import packed, read_end, read_info
 from harness.text import markdown as cell
 
@@ -47,6 +48,8 @@ def publish(out: Path, parts: Sequence[str]) -> Path:
         # A page of each: together they would be held against each other, and have no case in common.
         write_report(read_inputs([where], to_be_published=True), folder / part / "report.html")
         shutil.copyfile(where / "rows.jsonl", folder / part / "rows.jsonl")
+        if (where / SESSIONS).exists():
+            shutil.copyfile(where / SESSIONS, folder / part / SESSIONS)
         too_large = pack(folder / part / "rows.jsonl")
         left_out += too_large
         source = where if too_large else folder / part

@@ -1,7 +1,10 @@
 # sglang 0.5.23
 # --grammar-backend llguidance --reasoning-parser deepseek-r1: what the engine compiles for each request with a grammar.
 import importlib.util, sys, types
-path = importlib.util.find_spec("sglang").submodule_search_locations[0]
+found = importlib.util.find_spec("sglang")
+if found is None:
+    sys.exit("this script needs sglang 0.5.23, which is not installed")
+path = found.submodule_search_locations[0]
 for name in ("sglang", "sglang.srt", "sglang.srt.constrained"):  # the modules below, without the engine that these import
     sys.modules[name] = types.ModuleType(name)
     sys.modules[name].__path__ = [path + name.removeprefix("sglang").replace(".", "/")]

@@ -1,7 +1,10 @@
 # vllm 0.33.0
 # --tokenizer-mode mistral, as Mistral's models are served: xgrammar gets Tekkenizer.vocab(), which is made for display.
 import importlib.util, pathlib, shutil, sys, tempfile, types
-path = importlib.util.find_spec("vllm").submodule_search_locations[0]
+found = importlib.util.find_spec("vllm")
+if found is None:
+    sys.exit("this script needs vllm 0.33.0, which is not installed")
+path = found.submodule_search_locations[0]
 for name in ("vllm", "vllm.v1", "vllm.v1.structured_output"):  # the modules below, without the engine that vllm/__init__.py imports
     sys.modules[name] = types.ModuleType(name)
     sys.modules[name].__path__ = [path + name.removeprefix("vllm").replace(".", "/")]

@@ -100,16 +100,17 @@ def _entry_of(name: str, python: str) -> dict[str, Any]:
     return entry
 
 
-class Ended(BadInput):
-    """A backend has ended the process that imported it."""
+class NoAnswer(BadInput):
+    """A backend has ended the process that imported it, or has kept it from answering."""
 
 
 def _ask_for(backends: str, python: str, **question: Any) -> dict[str, Any]:
     """Returns the answer of `_ask`. Raises BadInput, which names the one of the question's `backends` that
-    ends the process, where it does so without vocabularies too."""
+    keeps the process from answering, where it does so without vocabularies too."""
+    who = "a backend or a vocabulary" if question.get("vocabularies") or question.get("read") else "a backend"
     try:
-        return _ask(python, **question)
-    except Ended:
+        return _ask(python, who, **question)
+    except NoAnswer:
         for name in question[backends]:
             alone = {backends: [name], "vocabularies": [], "read": []}
             _ask(python, f'backend "{name}"', **{**question, **alone})
@@ -124,8 +125,17 @@ def _ask(python: str, who: str = "a backend", /, **question: Any) -> dict[str, A
         try:
             return service.ask(question, seconds=SECONDS)[0]
         except Lost as lost:
-            text = f"{who} ended the process that imported it ({lost}){lost.last_line()}"
-            raise (Ended if lost.cause == "crash" else BadInput)(text) from lost
+            text = f"{who} {_told(lost)}{lost.last_line()}"
+            raise (BadInput if lost.cause in ("load", "request") else NoAnswer)(text) from lost
+
+
+def _told(lost: Lost) -> str:
+    """Returns what a backend did whose process has given no answer."""
+    if lost.cause == "timeout":
+        return f"did not load within {SECONDS:g} s"
+    if lost.cause == "raised":
+        return f"does not load: {lost}"
+    return f"ended the process that imported it ({lost})"
 
 
 def open_service() -> tuple[Handler, dict[str, Any]]:
@@ -172,7 +182,9 @@ def _entry(name: str) -> dict[str, Any]:
             )
     except BadInput as error:
         entry["problem"] = str(error)
-    except Exception as error:  # what an adapter that breaks the contract can raise where it is looked at
+    except (
+        BaseException
+    ) as error:  # whatever an adapter that breaks the contract raises where it is looked at
         entry["problem"] = f'backend "{name}" breaks the contract: {error_text(error, 300)}'
     return entry
 
@@ -250,7 +262,7 @@ def _arm(spec: BackendSpec) -> Arm:
         raise BadInput(f'backend "{spec}": {error}') from error
     except BadInput:
         raise
-    except Exception:
+    except BaseException:  # a panic of Rust and a backend's sys.exit() are no Exception
         pass  # not with 257 tokens, perhaps with the run's vocabulary: its worker will tell
     options = ":".join(f"{name}={value}" for name, value in spec.options)
     return Arm(

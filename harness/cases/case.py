@@ -83,7 +83,7 @@ class Literal:
 
     text: str
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.text
 
 

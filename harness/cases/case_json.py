@@ -10,6 +10,7 @@ from typing import Any
 from harness.backend.grammar import DIALECTS, Dialect, Grammar
 from harness.backend.tag_formats import FormatError, has_format, read_tag
 from harness.cases.case import Case, Instance, Literal, case_id, json_text
+from harness.cases.subschemas import ASSERTIONS
 from harness.cases.tool_lists import answer_schema, tool_list, tool_schema
 from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge.drafts import DRAFT_URIS, DRAFTS
@@ -24,15 +25,16 @@ NEAR = 0.6
 OPTIONS = {"draft": DRAFTS, "format": ("assert",)}
 """The options of a case, each with its values."""
 
-SCHEMA_KEYWORDS = frozenset(
+SCHEMA_KEYWORDS = ASSERTIONS | frozenset(
     """
-    $schema $id id $ref $defs definitions $anchor $dynamicRef type properties required additionalProperties patternProperties
-    propertyNames items prefixItems enum const anyOf oneOf allOf not if then else minimum maximum exclusiveMinimum
-    exclusiveMaximum multipleOf minLength maxLength pattern format minItems maxItems uniqueItems contains minProperties
-    maxProperties title description $comment default examples
-    """.split()  # noqa: E501, SIM905
+    $schema $id id $defs definitions $anchor extends disallow divisibleBy
+    title description $comment default examples
+    """.split()  # noqa: SIM905
 )
-"""The keywords by which a bare JSON Schema is known, and its annotations."""
+"""The keywords by which a bare JSON Schema is known, three of them draft 3's, and its annotations."""
+SHARED = frozenset(("dependencies", "extends"))
+"""Keywords that other files have too, with text for a value or for its members: those of packages and of
+tools' settings."""
 SILENT = frozenset(("$schema", "$id", "id", "$comment", "title", "description", "default", "examples"))
 """The keywords that constrain nothing."""
 
@@ -75,7 +77,15 @@ def cases_of_line(value: Any, where: str, draft: str | None = None) -> Iterator[
 
 def _is_schema(value: object) -> bool:
     """Is this an object that a person means as a JSON Schema? Data have titles and ids too."""
-    return isinstance(value, dict) and not value.keys().isdisjoint((SCHEMA_KEYWORDS - SILENT) | {"$schema"})
+    if not isinstance(value, dict):
+        return False
+    known = value.keys() & ((SCHEMA_KEYWORDS - SILENT) | {"$schema"})
+    return any(keyword not in SHARED or _holds_no_text(value[keyword]) for keyword in known)
+
+
+def _holds_no_text(value: object) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
+    return not any(isinstance(each, str) for each in inner)
 
 
 def _case_of_schema(schema: object, name: str, draft: str | None) -> Case:

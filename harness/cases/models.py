@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.backend.process.child import Answer, Handler
+from harness.cases.subschemas import Schema, at, put, subschemas, without_keys
 from harness.errors import BadInput, describe
 from harness.text import one_line
 
@@ -24,8 +25,8 @@ SECONDS = 60.0
 
 
 def model_file(wanted: str) -> Path | None:
-    """Returns a file with the JSON Schema of the model that `module:Model` names; None if the text has not
-    that form. Raises BadInput where there is no such model.
+    """Returns a file with a case, whose schema is that of the model that `module:Model` names; None if the
+    text has not that form. Raises BadInput where there is no such model.
 
     The user's module is imported in a process of its own, with the working directory on its path and
     without the network; it may print and end as it likes.
@@ -60,7 +61,7 @@ def model_file(wanted: str) -> Path | None:
 
 def open_models() -> tuple[Handler, dict[str, Any]]:
     """Returns the handler that imports a module, and answers the JSON Schema of a name in it as the bytes
-    behind the answer. Whatever the module raises is bad input."""
+    behind the answer, as a case. Whatever the module raises is bad input."""
 
     def answer(question: dict[str, Any], content: bytes) -> Answer:
         module, name = question["module"], question["name"]
@@ -73,9 +74,31 @@ def open_models() -> tuple[Handler, dict[str, Any]]:
                 import pydantic
 
                 schema = pydantic.TypeAdapter(found).json_schema()
-            return {}, json.dumps(schema).encode()
+            # A case, and not the schema by itself, which a reader might take for something else.
+            return {}, json.dumps({"schema": _in_json(schema)}, allow_nan=False).encode()
         except (Exception, SystemExit) as error:
             why = one_line(describe(error), 200)
             raise BadInput(f"{module}:{name}: no JSON Schema of it: {why}") from error
 
     return answer, {}
+
+
+def _in_json(schema: Schema) -> Schema:
+    """Returns the schema without defaults and examples that JSON cannot write (NaN), which ask nothing.
+    Raises TypeError for what is no schema."""
+    if not isinstance(schema, dict | bool):
+        raise TypeError(f"a schema is an object or a boolean, not {type(schema).__name__}")
+    made = schema
+    for path, node in subschemas(schema):
+        if isinstance(node, dict):
+            left_out = [key for key in ("default", "examples") if key in node and not _is_json(node[key])]
+            made = put(made, path, without_keys(at(made, path), left_out)) if left_out else made
+    return made
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return False
+    return True

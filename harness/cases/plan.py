@@ -88,7 +88,7 @@ def write_plan(
     problems: list[str] = []
     with open(path, "wb") as file, Preparers(workers, unicode, made, respell=respell, bare=bare) as preparers:
         for suite in suites:
-            name = _unused_name(suite.name, described)
+            name = unused_name(suite.name, described)
             digest = hashlib.sha256()
             counts = {"cases": 0, "cases_in_all": 0, "instances": 0}
             contested: dict[str, list[str]] = {}
@@ -164,7 +164,7 @@ def rows_of(case: Case, checked: bool) -> int:
     return max(1, len(case.instances)) + int(checked)
 
 
-def _unused_name(name: str, taken: dict[str, Any]) -> str:
+def unused_name(name: str, taken: dict[str, Any]) -> str:
     """Returns the name, with a number behind it if it is taken: two folders of one name are two suites, and
     the second is called `name-2`."""
     number, candidate = 1, name

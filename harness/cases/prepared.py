@@ -6,6 +6,7 @@ use all processors.
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,8 +19,10 @@ from harness.cases.case import Case, Instance
 from harness.cases.flags import with_verdicts
 from harness.cases.generated.generator import Generator
 from harness.cases.spellings import spelled
+from harness.cases.subschemas import lost_reference
 from harness.cases.suite import deep
 from harness.oracle.judge import Judge, check_schema
+from harness.text import one_line
 
 JUDGE_SECONDS = 5.0
 MOST_WORKERS = 8
@@ -132,12 +135,19 @@ def made_key(suite: str, case: Case) -> str:
 
 def problem_with(case: Case) -> str:
     """Returns what is wrong with the case's schema; empty if it is a schema, or if the grammar is of another
-    dialect."""
+    dialect.
+
+    A reference that leads nowhere is wrong only where the schema comes alone: who gives documents beside it
+    may mean them for the rest of it, as suites do.
+    """
     if case.grammar.dialect != "json_schema":
         return ""
     check: Callable[[], str | None] = lambda: check_schema(case.grammar.text, case.draft)  # noqa: E731
     problem = deep(check, case.name)
-    return f"not a JSON Schema: {problem}" if problem else ""
+    if problem:
+        return f"not a JSON Schema: {problem}"
+    lost = "" if case.instances else deep(lambda: lost_reference(json.loads(case.grammar.text)), case.name)
+    return f"its reference {one_line(lost, 120, spelled=True)} leads nowhere" if lost else ""
 
 
 def _read_otherwise(case: Case, judge: Judge, unicode: Collection[str]) -> Case:

@@ -24,6 +24,8 @@ allows."""
 
 MOST_BYTES = 1 << 16
 DEEPEST = 200
+LONGEST_PLAIN = 40
+"""Digits before the point, or zeros behind it, from which on a number keeps its exponent."""
 
 
 @dataclass(frozen=True)
@@ -250,11 +252,13 @@ def plain_number(literal: str) -> str:
     """Returns the number without exponent and trailing zeros, if that is not long."""
     try:
         value = Decimal(literal)
-        if not value:
-            return "0"
-        text = f"{value:f}" if abs(value.adjusted()) < 40 else literal
     except InvalidOperation:
         return literal
+    if not value:
+        return "0"
+    if abs(value.adjusted()) >= LONGEST_PLAIN:
+        return literal  # the zeros at its end may be those of its exponent
+    text = f"{value:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
@@ -297,8 +301,9 @@ PLAIN = "plain"
 
 
 def layouts(value: Value) -> dict[str, bytes]:
-    """Returns the document in every layout, by name."""
-    return {name: document_text(value, style) for name, style in LAYOUTS.items()}
+    """Returns the document in every layout, by name; a layout in which it is written as in one before is left
+    out, because whoever takes it there says nothing of that layout."""
+    return _each_once({name: document_text(value, style) for name, style in LAYOUTS.items()})
 
 
 def respelled(value: Value, layout: Style) -> dict[str, bytes]:
@@ -341,8 +346,13 @@ _SCALAR = re.compile(rb'"(?:[^"\\]|\\.)*"|[^\s"{}\[\],:]+', re.DOTALL)
 
 def _new(texts: dict[str, bytes], known: bytes) -> dict[str, bytes]:
     """Returns the texts without `known`, each text once."""
-    names = {text: name for name, text in reversed(texts.items()) if text != known}
-    return {name: text for name, text in texts.items() if names.get(text) == name}
+    return _each_once({name: text for name, text in texts.items() if text != known})
+
+
+def _each_once(texts: dict[str, bytes]) -> dict[str, bytes]:
+    """Returns the texts, each by the first of its names."""
+    names = {text: name for name, text in reversed(texts.items())}
+    return {name: text for name, text in texts.items() if names[text] == name}
 
 
 # A suite of them
@@ -381,10 +391,12 @@ def spelled(case: Case) -> Case:
         except ValueError:
             continue
         if instance.valid:
-            texts = {(name, PLAIN): text for name, text in layouts(value).items()}
+            plain = layouts(value)
+            texts = {(name, PLAIN): text for name, text in plain.items()}
             texts |= {
                 (layout, name): text
                 for layout in BASES
+                if layout in plain
                 for name, text in respelled(value, LAYOUTS[layout]).items()
             }
             respellings += [

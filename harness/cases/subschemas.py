@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Collection, Iterator
 from itertools import chain
 from typing import Any
+from urllib.parse import unquote
 
 Schema = Any
 
@@ -112,3 +113,58 @@ def place_in_words(path: Path) -> str:
         else:
             text += f"/{step}"
     return text if text and text[0] not in "[/" else f"${text}"
+
+
+def has_target(schema: Schema, reference: Any) -> bool:
+    """Does a reference by its place in this schema lead to a value? True for every other reference."""
+    if not isinstance(reference, str) or not reference.startswith("#/"):
+        return True  # not a place that we can look up
+    try:
+        at(schema, path_of(schema, reference))
+    except (LookupError, TypeError, ValueError):
+        return False
+    return True
+
+
+def path_of(schema: Schema, reference: str) -> Path:
+    """Returns the path of a local reference, e.g. `#/$defs/a`."""
+    path: list[str | int] = []
+    for part in unquote(reference[2:]).split("/"):
+        step: str | int = part.replace("~1", "/").replace("~0", "~")
+        path.append(int(step) if isinstance(at(schema, tuple(path)), list) else step)
+    return tuple(path)
+
+
+def has_inner_identifiers(schema: Schema) -> bool:
+    """Has a subschema an identifier of its own?"""
+    return any(
+        path
+        and isinstance(node, dict)
+        and (isinstance(node.get("$id"), str) or isinstance(node.get("id"), str))
+        for path, node in subschemas(schema)
+    )
+
+
+def lost_reference(schema: Schema) -> str:
+    """Returns a `$ref` to a place of the schema that is not there; empty if there is none.
+
+    Definitions that nothing refers to bind no document, and are not looked at; nor is a schema of which a
+    part has an identifier of its own, from which places are counted there.
+    """
+    if has_inner_identifiers(schema):
+        return ""
+    waiting: deque[Schema] = deque([schema])
+    seen: set[str] = set()
+    while waiting:
+        node = waiting.popleft()
+        waiting.extend(
+            child for path, child in subschemas_below(node) if path[0] not in ("$defs", "definitions")
+        )
+        reference = node.get("$ref") if isinstance(node, dict) else None
+        if not isinstance(reference, str) or not reference.startswith("#/") or reference in seen:
+            continue
+        if not has_target(schema, reference):
+            return reference
+        seen.add(reference)
+        waiting.append(at(schema, path_of(schema, reference)))
+    return ""

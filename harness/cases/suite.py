@@ -24,6 +24,9 @@ from harness.shape import bounded_lines
 
 T = TypeVar("T")
 
+YAML = (".yaml", ".yml")
+"""How the names of files end that many have, and that are read only where they hold JSON."""
+
 DEEPEST = 100_000  # levels of nesting that we read
 
 MOST_DIGITS = 4300
@@ -185,6 +188,8 @@ def _cases_of_file(path: Path, draft: str | None) -> Iterator[Case]:
         grammar = Grammar("lark", text)
         yield Case(case_id(grammar), _writable(path.stem), grammar)
         return
+    if suffix_of(path) in YAML and text.lstrip()[:1] not in ("{", "["):
+        raise BadInput(f"{path}: YAML is not read; convert it to JSON")
     yield from deep(
         lambda: list(cases_from_json(parse_json(text, str(path)), path.stem, str(path), draft)), str(path)
     )

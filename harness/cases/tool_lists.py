@@ -94,13 +94,17 @@ def _json_schema(schema: Any) -> Any:
     for given, value in schema.items():
         head, *words = given.split("_")
         keyword = head + "".join(map(str.capitalize, words))
-        if keyword == "type" and isinstance(value, str):
+        if keyword == "ref" and isinstance(value, str):
+            made["$ref"] = re.sub("^#/defs/", "#/$defs/", value)
+        elif keyword in ("defs", "$defs") and isinstance(value, dict):
+            made["$defs"] = {name: _json_schema(inner) for name, inner in value.items()}
+        elif keyword == "type" and isinstance(value, str):
             made[keyword] = value.lower()
         elif keyword in ("items", "additionalProperties"):
             made[keyword] = _json_schema(value)
         elif keyword == "properties" and isinstance(value, dict):
             made[keyword] = {name: _json_schema(inner) for name, inner in value.items()}
-        elif keyword == "anyOf" and isinstance(value, list):
+        elif keyword in ("anyOf", "prefixItems") and isinstance(value, list):
             made[keyword] = [_json_schema(inner) for inner in value]
         elif keyword in ("minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"):
             # There an int64 is text; other text is left as it is, for the schema's check to name.
@@ -155,18 +159,27 @@ def tool_schema(value: object, where: str) -> tuple[str, dict[str, Any]]:
 
 
 def answer_schema(value: object, where: str) -> tuple[str, Any] | None:
-    """Returns the name (empty: none) and the JSON Schema of a `response_format`, or of that of a request;
-    None if the value is neither, or its answer has no schema. Raises BadInput, its text starting with
-    `where`."""
+    """Returns the name (empty: none) and the JSON Schema of a `response_format`, or of that of a request (a
+    request to OpenAI's Responses has it as `text.format`, with the schema beside the type); None if the value
+    is neither, or its answer has no schema. Raises BadInput, its text starting with `where`."""
     if not isinstance(value, dict) or NOT_OF_TOOLS & value.keys():
         return None
-    form = value.get("response_format", value)
-    if not (isinstance(form, dict) and form.get("type") == "json_schema" and "json_schema" in form):
+    form, is_flat = value.get("response_format", value), False
+    if "response_format" not in value and isinstance(text := value.get("text"), dict):
+        form, is_flat = text.get("format"), True
+    if not (isinstance(form, dict) and form.get("type") == "json_schema"):
         return None
-    inner = form["json_schema"]
+    if not (is_flat or "json_schema" in form):
+        return None
+    inner = form if is_flat else form["json_schema"]
     if not (isinstance(inner, dict) and isinstance(inner.get("schema"), dict | bool)):
+        named, written = (
+            ("format", '"name", "schema"')
+            if is_flat
+            else ("response_format", '"json_schema": {"name", "schema"}')
+        )
         raise BadInput(
-            f'{where}: a "response_format" without schema; write {{"type": "json_schema", "json_schema": '
-            '{"name", "schema"}}, or the schema alone'
+            f'{where}: a "{named}" without schema; write {{"type": "json_schema", {written}}}, or the schema '
+            "alone"
         )
     return str(inner.get("name", "")), inner["schema"]

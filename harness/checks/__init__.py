@@ -114,7 +114,10 @@ def named_checks(wanted: Sequence[str]) -> tuple[str, ...]:
     for word in wanted:
         key = word.strip().replace(" ", "_").replace("-", "_").lower()
         if key not in known:
-            raise BadInput(f'unknown check "{word}"{did_you_mean(key, list(known))}')
+            categories = ", ".join(dict.fromkeys(map(category, checks())))
+            raise BadInput(
+                f'unknown check "{word}"{did_you_mean(key, list(known))} (categories: {categories})'
+            )
         chosen |= known[key]
     return tuple(name for name in checks() if name in chosen)
 

@@ -64,7 +64,7 @@ def _texts(subject: Subject, content: bytes) -> dict[str, bytes]:
     except ValueError:
         return {}
     plain = layouts(value)
-    taken = next((name for name in LAYOUTS if not _refused(subject, plain[name])), None)
+    taken = next((name for name in plain if not _refused(subject, plain[name])), None)
     if taken is None:
         return {}
     others = {name: text for name, text in plain.items() if text != plain[taken]}

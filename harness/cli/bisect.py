@@ -24,7 +24,8 @@ def add(verbs: Verbs) -> None:
             "bisect xgrammar 0.1.34..0.2.8 speed --case CASE --slower compile",
             "bisect xgrammar 0.1.18..0.1.25 --growth tags=16 --slower compile",
         ],
-        help="find the first release of a backend that shows an outcome, or the first without a fault",
+        help="find the first release of a backend that shows an outcome, or the first without a fault; like "
+        "git bisect, it assumes that what came stayed",
     )
     parser.add_argument("backend", metavar="BACKEND", help="a backend with its options, without a version")
     parser.add_argument(

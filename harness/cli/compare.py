@@ -161,6 +161,9 @@ def _text_of_runs(options: argparse.Namespace, pairs: Sequence[Pair]) -> str:
     samples = dict.fromkeys(sample for run in runs if (sample := sample_of(read_info(run))))
     parts = ["\n".join(line for sample in samples for line in console().fold(sample))] if samples else []
     parts.append(comparing.pairs_text(pairs, means=options.means, time=options.time, on=console()))
+    if options.head:
+        others = comparing.other_inputs_of(options.base, options.head)
+        parts += ["\n".join(line) for line in map(console().fold, others)]
     if options.head and (left_out := comparing.not_compared(options.base, options.head)):
         parts.append("\n".join(console().fold(left_out)))
     if not options.head and has_measurement(options.base):

@@ -127,13 +127,15 @@ def _write(options: argparse.Namespace, forms: list[str], out: Path) -> tuple[li
     paper, tools = [[form for form in forms if (form in PAPER) is wanted] for wanted in (True, False)]
     if paper or HTML in forms:
         from harness.report.page.inputs import read_inputs
-        from harness.report.page.page import write_report
+        from harness.report.page.page import JSON, SUMMARY, write_report
         from harness.report.paper.write import write as write_paper
 
         inputs = read_inputs(options.runs)
         if HTML in forms:
             tools.remove(HTML)
-            written.append(write_report(inputs, out, options.trend, options.split))
+            page = write_report(inputs, out, options.trend, options.split)
+            beside = [] if page == out else [JSON, SUMMARY]
+            written += [page, *map(page.with_name, beside)]
         if paper:
             written += write_paper(inputs, paper, out)
         incomplete += [
@@ -149,7 +151,7 @@ def _write(options: argparse.Namespace, forms: list[str], out: Path) -> tuple[li
         written += write(result, tools, out)
         if result.gate.verdict == "incomplete" and not incomplete:
             incomplete += result.gate.reasons
-    return written, incomplete
+    return list(dict.fromkeys(written)), incomplete  # the form `summary` is beside the page already
 
 
 def _forms(options: argparse.Namespace) -> list[str]:

@@ -85,7 +85,8 @@ def _add_walks(walks: Options) -> None:
         type=names,
         default=(),
         metavar="NAME,...",
-        help="make only these checks, by name or category (docs/checks.md), such as masks (default: all)",
+        help="make only these checks, by name or by category, such as masks; docs/checks.md lists both "
+        "(default: all)",
     )
     walks.add_argument(
         "--decode",
@@ -292,5 +293,10 @@ def _summary(folder: Path, as_json: bool) -> dict[str, Any]:
     json_option = ["--json"] if as_json else []
     command = [*module("harness"), "table", *json_option, "--", str(folder), "summary"]
     done = subprocess.run(command, check=False, stdout=subprocess.PIPE if as_json else None)
+    if done.returncode:
+        raise BadInput(
+            f"the summary of {folder} failed (exit code {done.returncode}); the run is stored there whole: "
+            "grammarbench report makes its page"
+        )
     summary: dict[str, Any] = json.loads(done.stdout or "{}") if as_json else {}
     return summary

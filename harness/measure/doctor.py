@@ -3,7 +3,6 @@ code show on it."""
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -17,6 +16,7 @@ from harness.measure.estimate import Comparison, is_proven
 from harness.measure.figures import METRICS, Figures
 from harness.measure.record import read_measurement
 from harness.measure.session import MeasureRequest, measure
+from harness.measure.show import seen
 from harness.rows.machine import describe_machine, hardware, hardware_key, usable_processors
 
 BUSY = 0.5
@@ -164,9 +164,8 @@ def diagnosis_text(diagnosis: Diagnosis) -> str:
     for metric in METRICS:
         for comparison in by_metric.get(metric, []):
             effect = comparison.margin + 2 * comparison.found.half_width
-            shown = f"{effect:.1%}" if math.isfinite(effect) else "none: one fork"
             lines.append(
-                f"{metric:12} {comparison.floor:12.2%} {comparison.margin:8.1%} {shown:>36}  "
+                f"{metric:12} {comparison.floor:12.2%} {comparison.margin:8.1%} {seen(effect):>36}  "
                 f"{comparison.family}"
             )
     lines += ["", *conclusions(diagnosis, by_metric)]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from harness.errors import BadInput
 from harness.measure.protocol import PROTOCOL, MeasuredArm
 from harness.rows.appending import Appender, RecordLines, sliced
-from harness.rows.store import read_integers
+from harness.rows.store import is_published, read_integers
 from harness.shape import shaped
 
 ROUNDS, FIGURES = "rounds.jsonl", "rounds.i64"
@@ -131,9 +131,9 @@ def has_measurement(folder: Path) -> bool:
 def read_measurement(folder: Path) -> Recorded:
     """Returns the whole record. Raises BadInput."""
     if not has_measurement(folder):
-        raise BadInput(
-            f"{folder}: no measurement here (no {ROUNDS}); `grammarbench measure --out {folder}` makes one"
-        )
+        # A published run is only read, so nothing can be measured into it.
+        way = "" if is_published(folder) else f"; `grammarbench measure --out {folder}` makes one"
+        raise BadInput(f"{folder}: no measurement here (no {ROUNDS}){way}")
     slots: list[Slot] = []
     others: list[dict[str, Any]] = []
     end = None

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from harness.measure.estimate import Comparison, is_change, is_proven
 from harness.measure.figures import METRICS, Figures
 from harness.measure.statistics import LEVEL, observed_quantile
-from harness.text import PIPE, Console, Style, duration, one_line, shorten
+from harness.text import PIPE, Console, Style, counted, duration, one_line, shorten
 
 WIDTH = 21
 """Characters of the forest plot."""
@@ -144,18 +144,23 @@ def proof_text(figures: Figures, comparisons: Sequence[Comparison], on: Console 
         on.paint(verdict, "good" if proven else "open"),
         *more,
         *on.fold(
-            f"{len(figures.forks)} forks, intervals at {LEVEL:.0%}, "
+            f"{counted(len(figures.forks), 'fork')}, intervals at {LEVEL:.0%}, "
             + "margin: "
             + ", ".join(f"{metric} {margins[metric]:.1%}" for metric in METRICS if metric in margins)
         ),
         *on.fold(
             "smallest change between versions that would have been seen: "
             + ", ".join(
-                f"{metric} {value:.1%}" for metric, value in smallest_effect(comparisons, figures).items()
+                f"{metric} {seen(value)}" for metric, value in smallest_effect(comparisons, figures).items()
             )
         ),
     ]
     return "\n".join(lines)
+
+
+def seen(effect: float) -> str:
+    """Returns the smallest change that would be seen, in words; one fork has no interval, so none would."""
+    return f"{effect:.1%}" if math.isfinite(effect) else "none: one fork"
 
 
 def smallest_effect(comparisons: Sequence[Comparison], figures: Figures) -> dict[str, float]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -103,9 +105,27 @@ def outputs_of(
 
         try:
             format = format_of(grammar.text)
-        except InvalidGrammar as error:
+            _refuse_rounded_numbers(grammar.text)
+        except (InvalidGrammar, RecursionError) as error:
             raise NoOracle(f"no structural tag: {error}"[:400]) from error
         if format is not None:
             return format_automaton(format, of_schema, layout, seconds or SECONDS, vocabulary)
         return structural_tag_automaton(grammar.text, of_schema, seconds or SECONDS)
     raise NoOracle("neither a JSON Schema nor a structural tag")
+
+
+def _refuse_rounded_numbers(tag: str) -> None:
+    """Raises NoOracle where a number of a structural tag is another one as a double: its schemas are read
+    with doubles, for the backends as for the automaton, and were then others than the case says."""
+
+    def as_written(literal: str) -> float:
+        value = float(literal)
+        try:
+            is_another = Decimal(literal) != Decimal(repr(value))
+        except ArithmeticError:  # an exponent beyond those of Decimal
+            is_another = True
+        if is_another:
+            raise NoOracle(f"a structural tag with the number {literal[:40]}, which is another as a double")
+        return value
+
+    json.loads(tag, parse_float=as_written)

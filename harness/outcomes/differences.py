@@ -12,7 +12,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.outcomes.expected import Faults, changed_faults, faults_of_row, undocumented_faults_of_row
+from harness.outcomes.expected import (
+    TIMEOUT,
+    WRONG_VERDICTS,
+    Faults,
+    changed_faults,
+    faults_of_row,
+    undocumented_faults_of_row,
+)
 from harness.rows.row import CHECKS_MODE, OURS, Row
 from harness.text import one_line
 
@@ -33,6 +40,10 @@ CHECKS = "checks"
 Key = tuple[str, str, str]
 """Vocabulary, suite and case id."""
 
+Place = tuple[str, int]
+"""What stays of a part where an instance is put before others: the part without the number of its instance,
+and how many of that name come before it."""
+
 
 @dataclass
 class CaseDifferences:
@@ -45,18 +56,38 @@ class CaseDifferences:
     not there."""
     documented: dict[str, Faults] = field(default_factory=dict)
     """The faults of each part that the backend documents, or that are its choice."""
+    places: dict[Place, str] = field(default_factory=dict)
+    """All parts by their places, those that we did not measure too."""
     looked: frozenset[str] = frozenset()
     """The checks that passed or failed; the others say nothing."""
+    unjudged: frozenset[str] = frozenset()
+    """The parts of which nobody knows whether the instance is valid: they say nothing of the verdict."""
     unmeasured: int = 0
     """Parts that are missing through our fault."""
 
-    def shown(self, part: str, others: CaseDifferences) -> Faults | None:
-        """Returns what is wrong with the part, without the checks that only one of the two made; None if it
-        is missing."""
+    @property
+    def is_late(self) -> bool:
+        """Was a deadline missed in every part that was measured?"""
+        return all(TIMEOUT in part_faults for part_faults in self.parts.values())
+
+    def place(self, row: Row) -> None:
+        """Give the row's part its place, if it has none."""
+        part = part_of(row)
+        if part not in self.places.values():
+            nameless = _part(row, "instance")
+            earlier = sum(name == nameless for name, _ in self.places)
+            self.places[nameless, earlier] = part
+
+    def shown(self, place: Place, others: CaseDifferences) -> Faults | None:
+        """Returns what is wrong with the part at that place, without the checks that only one of the two
+        made, and without the verdict where one of them does not know it; None if it is missing."""
+        part = self.places[place]
         part_faults = self.parts.get(part)
-        if part_faults is None or part != CHECKS:
-            return part_faults
-        silent = (self.looked | others.looked) - (self.looked & others.looked)
+        if part_faults is None:
+            return None
+        if part in self.unjudged or others.places[place] in others.unjudged:
+            part_faults -= WRONG_VERDICTS
+        silent = self.looked ^ others.looked if part == CHECKS else frozenset[str]()
         return frozenset(fault for fault in part_faults if fault.partition(":")[0] not in silent)
 
 
@@ -140,8 +171,17 @@ class Differences:
     """Cases that only the first side has, and below those that only the second has, each counted once
     however many vocabularies it lacks on the other side."""
     only_after: int
+    parts_alone: int = 0
+    """Parts of cases which both sides have that only one of the two has."""
+    strangers: int = 0
+    """Cases that both sides have, but no part of them."""
+    half_judged: int = 0
+    """Parts of which only one side knows whether the instance is valid: their verdicts are not compared."""
     uncompared: tuple[str, ...] = ()
     """The vocabularies on which the first side has cases of which none was compared."""
+    late: tuple[str, ...] = ()
+    """The vocabularies on which the second side missed a deadline in every part of every case that was
+    compared."""
 
 
 def outcomes(rows: Iterable[Row]) -> dict[Key, CaseDifferences]:
@@ -155,6 +195,7 @@ def outcomes(rows: Iterable[Row]) -> dict[Key, CaseDifferences]:
         case = by_key.setdefault(
             (row.vocabulary, row.suite, row.case_id), CaseDifferences(row.case, row.dialect)
         )
+        case.place(row)
         if row.mode == CHECKS_MODE:
             case.looked |= {name for name, result in row.checks.items() if result in ("passed", "failed")}
         if row.status in OURS:
@@ -164,14 +205,20 @@ def outcomes(rows: Iterable[Row]) -> dict[Key, CaseDifferences]:
             documented = faults - undocumented_faults_of_row(row)
             case.parts[part] = case.parts.get(part, frozenset()) | faults
             case.documented[part] = case.documented.get(part, frozenset()) | documented
+            if row.mode != CHECKS_MODE and row.valid is None:
+                case.unjudged |= {part}
     return by_key
 
 
 def part_of(row: Row) -> str:
     """Returns which part of its case the row is of."""
+    return _part(row, f"instance {row.instance}")
+
+
+def _part(row: Row, instance: str) -> str:
     if row.mode == CHECKS_MODE:
         return CHECKS
-    walked = "the grammar" if row.instance is None else f"instance {row.instance} ({row.instance_name})"
+    walked = "the grammar" if row.instance is None else f"{instance} ({row.instance_name})"
     return f"{walked}, jumping" if row.jump_forward else walked
 
 
@@ -186,23 +233,48 @@ def differences(before: Iterable[Row], after: Iterable[Row]) -> Differences:
     for key in both:
         if parts := tuple(_changed(old[key], new[key])):
             changed.append(Difference(key, old[key].name, old[key].dialect, parts))
-    compared = [key for key in both if old[key].parts.keys() & new[key].parts.keys()]
+    compared = [key for key in both if any(_measured(old[key], new[key]))]
     seen = {vocabulary for vocabulary, _, _ in compared}
+    in_time = {key[0] for key in compared if not new[key].is_late}
     return Differences(
         tuple(changed),
         compared=len(compared),
         unmeasured=sum(bool(old[key].unmeasured or new[key].unmeasured) for key in both),
         only_before=len({key[1:] for key in old if key not in new}),
         only_after=len({key[1:] for key in new if key not in old}),
+        parts_alone=sum(len(old[key].places.keys() ^ new[key].places.keys()) for key in both),
+        half_judged=sum(_half_judged(old[key], new[key]) for key in both),
+        strangers=sum(old[key].places.keys().isdisjoint(new[key].places) for key in both),
         uncompared=tuple(dict.fromkeys(vocabulary for vocabulary, _, _ in old if vocabulary not in seen)),
+        late=tuple(sorted(seen - in_time)),
     )
 
 
+def _measured(old: CaseDifferences, new: CaseDifferences) -> Iterator[tuple[Place, Faults, Faults]]:
+    """Yields the place of each part that both have and that was measured on both sides, and what is wrong
+    with it on each."""
+    for place in old.places:
+        if place in new.places:
+            before, after = old.shown(place, new), new.shown(place, old)
+            if before is not None and after is not None:
+                yield place, before, after
+
+
+def _half_judged(old: CaseDifferences, new: CaseDifferences) -> int:
+    """Counts the parts that both have and of which only one knows whether the instance is valid."""
+    shared = [(old.places[place], new.places[place]) for place in old.places if place in new.places]
+    return sum((before in old.unjudged) != (after in new.unjudged) for before, after in shared)
+
+
 def _changed(old: CaseDifferences, new: CaseDifferences) -> Iterator[Changed]:
-    for part in old.parts:
-        before, after = old.shown(part, new), new.shown(part, old)
-        if before is not None and after is not None and before != after:
-            yield Changed(part, before, after, old.documented[part] | new.documented[part])
+    for place, before, after in _measured(old, new):
+        part = new.places[place]  # by its number in the newer run, where it can be seen again
+        was, now = old.documented[old.places[place]], new.documented[part]
+        # What the backend documents on one side only is no fault there, and one on the other.
+        half = before & after & (was ^ now)
+        before, after = before - (half & was), after - (half & now)
+        if before != after:
+            yield Changed(part, before, after, (was | now) - half)
 
 
 @dataclass(frozen=True)
@@ -231,6 +303,10 @@ def difference_lines(run_differences: Differences, most: int | None = 40) -> Ite
         yield Line(f"{run_differences.unmeasured} case(s) have a part that we did not measure")
     if alone := run_differences.only_before + run_differences.only_after:
         yield Line(f"{alone} case(s) are in one of the two only")
+    if alone := run_differences.parts_alone:
+        yield Line(f"{alone} part(s) (instances, checks) of cases in both are in one of the two only")
+    if run_differences.half_judged:
+        yield Line(f"{run_differences.half_judged} instance(s) are judged in one of the two only")
     yield Line(
         f"{run_differences.compared} case(s) compared, {len(run_differences.cases)} came out differently"
     )

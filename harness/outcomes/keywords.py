@@ -51,6 +51,9 @@ SECTIONS: dict[Section, str] = {"keyword": "keyword", "pair": "pair", "place": "
 ArmName = tuple[str, str, str]
 """Backend, version, options."""
 
+CaseKey = tuple[str, str]
+"""Suite and id of a case, whose name need not be its own."""
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -96,6 +99,7 @@ class TruthTable:
 class _CaseWalks:
     """The walks of one case through one arm, over all vocabularies."""
 
+    name: str
     decides: str
     forbidden: Counter[str] = field(default_factory=Counter)
     valid: Counter[str] = field(default_factory=Counter)
@@ -127,14 +131,15 @@ class _CaseWalks:
 def truth_table(rows: Iterable[Row]) -> TruthTable:
     """Returns the table of a run; rows of other cases, and of modes that do not walk single instances, are
     passed over."""
-    walks_by_arm: dict[ArmName, dict[tuple[Section, str], dict[str, _CaseWalks]]] = {}
+    walks_by_arm: dict[ArmName, dict[tuple[Section, str], dict[CaseKey, _CaseWalks]]] = {}
     for row in rows:
         decides = next((tag.removeprefix("decides:") for tag in row.tags if tag.startswith("decides:")), "")
         if row.valid is None or not decides:
             continue
         keys = walks_by_arm.setdefault((row.backend, row.backend_version, row.options), {})
         for key in _keys(row.tags):
-            keys.setdefault(key, {}).setdefault(row.case, _CaseWalks(decides)).add(row)
+            cases = keys.setdefault(key, {})
+            cases.setdefault((row.suite, row.case_id), _CaseWalks(row.case, decides)).add(row)
     order = list(dict.fromkeys(key for keys in walks_by_arm.values() for key in keys))
     cells: dict[Section, dict[str, dict[ArmName, KeywordCell]]] = {section: {} for section in SECTIONS}
     # The keywords by themselves first: the other sections look them up.
@@ -171,8 +176,8 @@ def _order(name: str) -> tuple[str, str]:
     return name.replace("$", "").casefold(), name
 
 
-def _cell(cases: dict[str, _CaseWalks], alone: dict[str, State]) -> KeywordCell:
-    decisions = tuple(Decision(name, case.decides, case.state) for name, case in cases.items())
+def _cell(cases: dict[CaseKey, _CaseWalks], alone: dict[str, State]) -> KeywordCell:
+    decisions = tuple(Decision(case.name, case.decides, case.state) for case in cases.values())
     worst: State = next(
         (state for state in STATES if any(decision.state == state for decision in decisions)), "not measured"
     )

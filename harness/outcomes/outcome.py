@@ -23,6 +23,7 @@ or under-constrained, or is declined. Four questions are answered here once:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -272,12 +273,19 @@ class Counts:
 
 def counts_of(cases: Iterable[CaseRows]) -> Counts:
     """Returns the cases by what they came to."""
+    return counts_of_states((case.state, case.is_judged) for case in cases)
+
+
+def counts_of_states(cases: Iterable[tuple[CaseState, bool]]) -> Counts:
+    """Returns the same of cases of which only the state is at hand, and whether it is judged."""
     every = list(cases)
-    outcomes = [case.outcome for case in every]
-    numbers = {kind.value: outcomes.count(kind) for kind in CaseOutcome}
-    states = [case.state for case in every]
-    numbers |= {state.value: states.count(state) for state in FAILED}
-    return Counts(cases=len(every), judged=sum(case.is_judged for case in every), **numbers)
+    states = Counter(state.value for state, _ in every)
+    return Counts(
+        cases=len(every),
+        failed=sum(states[state.value] for state in FAILED),
+        judged=sum(judged for _, judged in every),
+        **{count.name: states[count.name] for count in fields(Counts) if count.name in set(CaseState)},
+    )
 
 
 def summed(counts: Iterable[Counts]) -> Counts:

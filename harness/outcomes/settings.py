@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 
 def differing(then: str, now: str, settings: Iterable[tuple[str, object, object]]) -> list[str]:
@@ -12,6 +13,40 @@ def differing(then: str, now: str, settings: Iterable[tuple[str, object, object]
         for name, before, after in settings
         if before != after
     ]
+
+
+def digests(vocabularies: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Returns the digests of a run's vocabularies, by name."""
+    return {name: str(one["sha256"]) for name, one in vocabularies.items() if "sha256" in one}
+
+
+def other_vocabularies(then: str, now: str, before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """Returns a sentence for each vocabulary that has the same name and another digest."""
+    return [
+        f"{name} is another vocabulary in {now} than in {then} (sha256 {after[name][:12]} and {digest[:12]})"
+        for name, digest in before.items()
+        if after.get(name, digest) != digest
+    ]
+
+
+def other_inputs(
+    then: str,
+    now: str,
+    suites: tuple[Mapping[str, Mapping[str, Any]], Mapping[str, Mapping[str, Any]]],
+    memory: tuple[int | None, int | None],
+) -> Iterator[str]:
+    """Yields what of the inputs is another and still may be compared, a line each: what comes out differently
+    may come of it. What a record does not keep is None."""
+    before, after = suites
+    for name in before:
+        was, is_now = before[name], after.get(name, {})
+        known = "sha256" in was and "sha256" in is_now
+        # A sample of other size is told as such.
+        if known and was["sha256"] != is_now["sha256"] and was.get("cases") == is_now.get("cases"):
+            yield f"{name} has other cases or instances in {now} than in {then}"
+    if None not in memory and memory[0] != memory[1]:
+        limits = [f"{(limit or 0) / 1e9:g} GB" for limit in memory]
+        yield f"{then} was walked with a memory limit of {limits[0]}, {now} with {limits[1]}"
 
 
 def _in_words(value: object) -> str:

@@ -157,6 +157,8 @@ FILES = {
     "is written beside it.",
     "samples.i64": "Nanoseconds of each fill and accept of `run`, little-endian 64-bit integers; a row "
     "names its slice.",
+    "sessions.jsonl": "Of `run`: how it went on after an interruption, or what rows were taken over from: "
+    "when, on which machine, with how many workers.",
     "cases.jsonl": "Every case once, so that a run is read, resumed and reproduced without the files it "
     "came from.",
     "experiment.toml": "What `run` walked: suites, backends with versions, tokenizers and every setting; "
@@ -170,9 +172,14 @@ FILES = {
     "kernels.jsonl": "Of `kernels`: each probe and each timing.",
     "growth.jsonl": "Of `measure growth`: what is measured, then a line per arm, axis, size and fork, then "
     "the end.",
-    "growth.csv": "Of `measure growth`: each conclusion, with verdict, exponent and interval.",
-    "witnesses.jsonl": "Of `adjudicate`: the documents that show whose fault a disagreement is.",
-    "report/": "Of `report`: the page.",
+    "growth.csv": "A conclusion of `measure growth`: a line each, with verdict, exponent and interval.",
+    "growth.html": "A conclusion of `measure growth`: the page, with its charts beside it "
+    "(`growth-0-compile.svg`, ...).",
+    "rewrites.jsonl": "Of `advise`: the rewrites of cases that it tried; `rewrites/` is the run of them.",
+    "advice.json": "A conclusion of `advise`: what it said of the engine, and of what to change.",
+    "witnesses.jsonl": "A conclusion of `adjudicate`: the documents that show whose fault a disagreement is.",
+    "report/": "A conclusion of `report`: the page, `report.json` (the cases on it) and `summary.md`, and "
+    "beside them each form that `--format` names.",
 }
 
 
@@ -319,7 +326,8 @@ def _results() -> list[str]:
 def _on_disk() -> list[str]:
     lines = _section(
         "Files of a run",
-        "Appended to, never rewritten; a mean, a percentile or a verdict is in none of them.",
+        "What was seen is appended to and never rewritten, and holds no mean, percentile or verdict. The "
+        "files that are called a conclusion hold these, and each time the command writes them anew.",
         FILES,
     )
     for title, of in (

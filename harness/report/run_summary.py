@@ -17,6 +17,7 @@ from harness.outcomes.metrics import METRICS, few, values_of
 from harness.outcomes.outcome import Fault, in_words, worst_fault
 from harness.outcomes.slow_compiles import Compiles, Tail
 from harness.outcomes.summary import ArmSummary, each_taken_in, summarize
+from harness.report.labels import told_apart
 from harness.report.tables.instances import heading, number
 from harness.rows.ends import one_end_lines
 from harness.rows.row import Row, RunInfo, contested_lines, note
@@ -158,9 +159,12 @@ def summary_text(summary: RunSummary, on: Console) -> str:
         if sentence
         for line in on.fold(sentence)
     ]
-    first += [
-        line for sentence in judged_lines(summary.arms, {summary.info.effort}) for line in on.fold(sentence)
-    ]
+    names = told_apart(
+        [arm.name for arm in summary.arms],
+        ([arm.version for arm in summary.arms], [arm.vocabulary for arm in summary.arms]),
+    )
+    judged = judged_lines(summary.arms, names, {summary.info.effort})
+    first += [line for sentence in judged for line in on.fold(sentence)]
     parts = ["\n".join(first)]
     fit = max(1, (on.width - 25) // 13)
     columns = [_column(arm) for arm in summary.arms]
@@ -184,15 +188,18 @@ def _answer_lines(summary: RunSummary) -> list[str]:
     """Returns the sentence that answers and how sure it is, for a run that is complete."""
     if summary.answer is None or summary.rows is None or not summary.arms:
         return []
-    return [summary.answer.sentence, f"How sure: {summary.answer.sure}."]
+    sure = " ".join([f"How sure: {summary.answer.sure}.", *summary.answer.not_looked_at])
+    return [summary.answer.sentence, sure]
 
 
-def judged_lines(summaries: Sequence[ArmSummary], efforts: Collection[int]) -> list[str]:
+def judged_lines(
+    summaries: Sequence[ArmSummary], names: Sequence[str], efforts: Collection[int]
+) -> list[str]:
     """Says how many cases were judged, in one line where that is the same for all backends, and what would
-    judge the others."""
+    judge the others. `names` tell the arms apart."""
     arms_by_sentence: dict[str, list[str]] = {}
-    for arm in summaries:
-        arms_by_sentence.setdefault(in_words(arm.counts()), []).append(arm.name)
+    for arm, name in zip(summaries, names, strict=True):
+        arms_by_sentence.setdefault(in_words(arm.counts()), []).append(name)
     lines = [
         line if len(arms_by_sentence) == 1 else f"{', '.join(arms)}: {line}"
         for line, arms in arms_by_sentence.items()

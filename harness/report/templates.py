@@ -14,7 +14,7 @@ from harness.report.cases.failing import CASE_KINDS, KINDS
 from harness.report.page.cells import GLYPHS
 from harness.report.tables.instances import number
 from harness.rows.row import OURS, VERDICTS, contested_lines
-from harness.text import duration, visible
+from harness.text import counted, duration, visible
 
 
 def asset(name: str) -> str:
@@ -39,6 +39,7 @@ def template_environment() -> jinja2.Environment:
         "number": lambda value, unit: "–" if value is None else number(value, unit),
         "duration": lambda us: "–" if us is None else duration(us * 1e3),
         "code": code_spans,
+        "counted": counted,
     }
     environment.globals |= {
         "glyphs": GLYPHS,

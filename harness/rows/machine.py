@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import platform
+from collections.abc import Sequence
 from glob import glob
 from importlib.metadata import distributions
 from typing import Any
@@ -50,6 +51,17 @@ def describe_machine() -> dict[str, Any]:
         "memory_bytes": str(_memory_bytes()),
         "packages": dict(sorted(versions.items())),
     }
+
+
+def all_machines(values: Sequence[Any]) -> Any:
+    """Returns one description of all machines: where they differ, each text once, joined by ` | `."""
+    distinct = [value for place, value in enumerate(values) if value not in values[:place]]
+    if len(distinct) == 1:
+        return distinct[0]
+    if all(isinstance(value, dict) for value in distinct):
+        names = dict.fromkeys(name for value in distinct for name in value)
+        return {name: all_machines([value.get(name, "") for value in distinct]) for name in names}
+    return " | ".join(map(str, distinct))
 
 
 def usable_processors() -> int:

@@ -31,6 +31,7 @@ from harness.cases.case_line import LONGEST_CASE, case_from_line
 from harness.errors import BadInput
 from harness.rows.appending import encoded, write_lines
 from harness.rows.row import FORMAT, End, Row, RunInfo, identity, row_from_json, row_to_json
+from harness.rows.sessions import with_sessions
 from harness.shape import bounded_lines, json_line
 from harness.text import counted, one_line
 
@@ -288,14 +289,14 @@ class TornLine(BadInput):
 
 
 def read_info(folder: Path) -> RunInfo:
-    """Returns the run's first line. Raises BadInput."""
+    """Returns the run's first line, with what its further sessions add to it. Raises BadInput."""
     for _, _, value in lines(folder):
         fields = {name: content for name, content in value.items() if name != "kind"}
         if fields["format"] != FORMAT:
             raise BadInput(f"{folder}: written in format {fields['format']}, this version reads {FORMAT}")
         fields |= {name: tuple(fields.get(name, ())) for name in ("argv", "asked", "checks", "readings")}
         fields["arms"] = tuple(Arm.from_json(arm) for arm in fields["arms"])
-        return RunInfo(**fields)
+        return with_sessions(RunInfo(**fields), folder)
     raise BadInput(f"{folder}/rows.jsonl: empty; the run did not start")
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import signal
 from typing import Any
 
-from harness.backend.process.lost import Lost, lost_by_status
+from harness.backend.process.lost import CLOSED, Lost, lost_by_status
 from harness.backend.process.system import how_it_ended, signal_name
 from harness.rows.row import Finding, Status
 from harness.running.work import Ending, Task
@@ -60,23 +60,30 @@ def of_lost_child(worker: Worker, task: Task, status: int) -> Ending:
     return Ending(ended, phase, one_line(text), lost.signal, token, tokens)
 
 
-def of_lost_worker(worker: Worker, code: int) -> Ending:
-    """Returns the ending of the case that was in hand when the worker itself ended with this exit code."""
+def how_it_was_lost(code: int | None) -> str:
+    """Returns how a worker was lost, for people: with this exit code, or with its pipe alone for None."""
+    return f"the process {CLOSED}" if code is None else how_it_ended(code)
+
+
+def of_lost_worker(worker: Worker, code: int | None) -> Ending:
+    """Returns the ending of the case that was in hand when the worker itself ended with this exit code, or
+    closed its pipe (None)."""
     phase, _, token, tokens = position(worker)
-    text = f"the worker that started its process was lost with this case in hand ({how_it_ended(code)})"
+    text = f"the worker that started its process was lost with this case in hand ({how_it_was_lost(code)})"
     ended: Status = "harness_error" if not phase or works_for_us(worker) else "crash"
     return Ending(ended, phase or "worker", text, "", token, tokens)
 
 
-def of_lost_load(worker: Worker, code: int) -> tuple[Status, str]:
-    """Returns status and text for a worker that ended before it was ready.
+def of_lost_load(worker: Worker, code: int | None) -> tuple[Status, str]:
+    """Returns status and text for a worker that ended, or closed its pipe (None), before it was ready.
 
     What befalls our own code before the backend is loaded, and a kill from outside, is no crash of the
     backend.
     """
     is_loading = loads_backend(worker)
     when = "while it loaded the backend" if is_loading else "before it loaded the backend"
-    text = f"the process ended with {code} {when}; it printed: {worker.process.printed_text()}"
+    how = f"ended with {code}" if code is not None else CLOSED
+    text = f"the process {how} {when}; it printed: {worker.process.printed_text()}"
     return "crash" if is_loading and code != -signal.SIGKILL else "harness_error", text
 
 

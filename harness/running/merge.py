@@ -14,6 +14,7 @@ from typing import Any
 from harness.cases.plan import rows_owed
 from harness.errors import BadInput
 from harness.rows.folder import locked, make_writable, new_run_id, now
+from harness.rows.machine import all_machines
 from harness.rows.resume import StoredCase, stored
 from harness.rows.row import Row, RunInfo, makes_checks, row_from_json, untimed
 from harness.rows.store import Writer, has_begun, read_info, refuse_published
@@ -201,19 +202,8 @@ def _header(infos: Sequence[RunInfo], argv: Sequence[str]) -> RunInfo:
         jobs=max(info.jobs for info in infos),
         executor=max(info.executor for info in infos),
         shard="",
-        machine=_machines([info.machine for info in infos]),
+        machine=all_machines([info.machine for info in infos]),
     )
-
-
-def _machines(values: Sequence[Any]) -> Any:
-    """Returns one description of all machines: where they differ, each text once, joined by ` | `."""
-    distinct = [value for place, value in enumerate(values) if value not in values[:place]]
-    if len(distinct) == 1:
-        return distinct[0]
-    if all(isinstance(value, dict) for value in distinct):
-        names = dict.fromkeys(name for value in distinct for name in value)
-        return {name: _machines([value.get(name, "") for value in distinct]) for name in names}
-    return " | ".join(map(str, distinct))
 
 
 def _missing_shards(infos: Sequence[RunInfo]) -> tuple[str, ...]:

@@ -33,6 +33,7 @@ from harness.rows.reading import reading_lines
 from harness.rows.resume import resume
 from harness.rows.row import RunInfo, contested_lines, makes_checks
 from harness.rows.sample import sample_of
+from harness.rows.sessions import add_session
 from harness.rows.store import Writer, has_begun, read_info, refuse_published
 from harness.running.coordinator import run_all
 from harness.running.experiment import write_experiment
@@ -231,6 +232,7 @@ def _walk_prepared(
                 say(f"{folder}/cases.jsonl was not as planned, or missing: it is put back")
             statuses = _leave_out_finished(folder, works, makes_checks(info.effort, info.decode))
             say(f"resuming {folder}: {sum(statuses.values())} rows are there")
+            add_session(folder, info)
         else:
             if request.taken_from:
                 refuse_others(request.taken_from, info)
@@ -252,6 +254,8 @@ def _walk_prepared(
         if request.taken_from and not request.resume:
             taken, others = take_over(request.taken_from, info, folder / "cases.jsonl", works, writer)
             say(f"{counted(taken, 'case')} taken over from {request.taken_from}")
+            if taken:
+                add_session(folder, read_info(request.taken_from))
             if others:
                 names = one_line(", ".join(others), spelled=True)
                 say(f"its cases of {names} were others, or cannot be told from others: walked anew")

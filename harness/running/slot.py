@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.backend.process import system
 from harness.backend.process.channel import BrokenChannel
-from harness.backend.process.lost import Lost, lost_in_memory, lost_in_time
+from harness.backend.process.lost import Lost, lost_by_closing, lost_in_memory, lost_in_time
 from harness.backend.process.system import signal_name
 from harness.errors import BadInput
 from harness.rows.row import Status
@@ -25,6 +27,8 @@ LOAD_SECONDS = 300.0
 """The time that a worker has to load."""
 STUCK_SECONDS = 30.0
 """The time that a worker has to tell of a killed child, or to fork the next one; milliseconds are usual."""
+ENDING_SECONDS = 1.0
+"""The time that a worker has to end once its pipe is closed; milliseconds are usual."""
 ATTEMPTS = 3
 """How often a case is sent again when the worker itself, which runs no case, is lost."""
 OUR_SECONDS, OUR_SHARE = 60.0, 5
@@ -66,6 +70,7 @@ class Slot:
         self.changed += seconds
         if self.task is not None:
             self.task.sent += seconds
+            self.task.collected += seconds
 
     # What the worker says
 
@@ -101,7 +106,7 @@ class Slot:
                 raise BadInput(str(message["text"]))
             self.work.load_failure = endings.of_failed_load(self.worker, str(message["text"]))
         elif event == "child":
-            process.child = message["pid"]
+            process.serves_in(message["pid"])
             self.worker.served = 0
             self.worker.behind.clear()
             self.unclean = False
@@ -200,13 +205,18 @@ class Slot:
         task.peak_rss_bytes = max(task.peak_rss_bytes, system.rss_bytes(child))
         if (place := worker_process.place(self.worker)) != task.place:
             task.place, task.sent = place, time.monotonic()
-        seconds = limits.timeout_s
-        if worker_process.works_for_us(self.worker):
+        # That cycles are collected is no sign that code of ours gets on, so that it has a time of its own.
+        if (collection := worker_process.collection(self.worker)) != task.collection:
+            task.collection, task.collected = collection, time.monotonic()
+        seconds, since = limits.timeout_s, max(task.sent, task.collected if collection else 0.0)
+        if worker_process.works_for_us(self.worker, collection):
             seconds = max(OUR_SECONDS, OUR_SHARE * seconds)
-        if time.monotonic() - task.sent > seconds:
-            heard = task.sent
+        if time.monotonic() - since > seconds:
+            heard = (task.sent, place, collection)
             self.listen()  # perhaps it was we who were late
-            if self.task is task and task.sent == heard and worker_process.place(self.worker) == place:
+            worker = self.worker
+            now = (task.sent, worker_process.place(worker), worker_process.collection(worker))
+            if self.task is task and now == heard:
                 self._kill(lost_in_time(seconds))
         elif task.peak_rss_bytes > limits.memory_bytes:
             self._kill(lost_in_memory(limits.memory_bytes))
@@ -288,21 +298,26 @@ class Slot:
         self.is_closing = True
 
     def _worker_lost(self) -> None:
-        """End the slot of a worker that is gone: it was killed (it runs no case), or it could not load.
+        """End the slot of a worker that is gone: it was killed (it runs no case), it could not load, or the
+        backend in it has closed its pipes, with which it need not end.
 
         The case goes back to be sent to another.
         """
         process, task = self.worker.process, self.task
-        code = process.popen.wait()
+        code: int | None = None
+        with suppress(subprocess.TimeoutExpired):
+            code = process.popen.wait(ENDING_SECONDS)
         if process.child == process.popen.pid:
-            self._child_lost(-code if code < 0 else code << 8)
+            if code is None and task is not None:
+                task.killed = task.killed or lost_by_closing()
+            self._child_lost(-code if code and code < 0 else (code or 0) << 8)
         elif not self.ready:
             status, text = endings.of_lost_load(self.worker, code)
             self._count_loss(text, status)
         elif task is not None:
             self._send_again(task, endings.of_lost_worker(self.worker, code))
         elif self.next is None or not self.worker.served:
-            self._count_loss(f"the worker ended with {code} without a case in hand")
+            self._count_loss(f"{endings.how_it_was_lost(code)} without a case in hand")
         self.is_closing = True
 
     def _count_loss(self, text: str, status: Status = "harness_error") -> None:

@@ -92,19 +92,15 @@ def _same_cases(earlier: Path, planned: Mapping[tuple[str, str], Case]) -> set[t
 
 def _other_suites(earlier: Path, info: RunInfo, cases: Path) -> list[str]:
     """Returns the suites of which the earlier run, where it has no cases, is of another version or of other
-    cases: not of all that are planned, nor of those of them that its rows name.
-
-    Where documents were made for some, which may come out differently, the digest does not tell.
-    """
+    cases: not of all that are planned, nor of those of them that its rows name. A document that was made for
+    one and came out differently makes them others too, since the digest is of all of them."""
     if (earlier / "cases.jsonl").exists():
         return []
     before = read_info(earlier).suites
     both = {name: (before[name], about) for name, about in info.suites.items() if name in before}
     others = [name for name, (was, now) in both.items() if was["version"] != now["version"]]
     unsure = [
-        name
-        for name, (was, now) in both.items()
-        if name not in others and was["sha256"] != now["sha256"] and not was.get("generated")
+        name for name, (was, now) in both.items() if name not in others and was["sha256"] != now["sha256"]
     ]
     if unsure:
         walked = {(row.suite, row.case_id) for row in read_rows(earlier)}

@@ -75,6 +75,10 @@ class Task:
     """When it was sent, or when it was seen last to get on: the deadline counts from here."""
     place: tuple[int, ...] = ()
     """The place where it was seen then."""
+    collection: int = 0
+    """The collection of cycles in which it was seen last; 0 in none."""
+    collected: float = 0.0
+    """When it was seen first in that collection."""
     peak_rss_bytes: int = 0
     compiled: dict[str, Any] | None = None
     walked: list[tuple[dict[str, Any], bytes]] = field(default_factory=list)

@@ -25,11 +25,11 @@ from harness.backend.vocabulary import load_vocabulary
 from harness.cases.case import Case, Instance
 from harness.cases.case_line import case_from_line
 from harness.checks import BACKEND_ERROR, SLOW, OurFailure, Subject, is_ours, prepare, run_check
-from harness.errors import describe
+from harness.errors import describe, is_slip_of_ours
 from harness.rows.row import BROKEN, OUT_OF_TIME, Status
 from harness.running.limits import Checking
 from harness.walk.replay import Compiled, Observation, compile_grammar, first_mask, walk
-from harness.walk.watched import IS_OURS, LOADS, PHASES, Progress
+from harness.walk.watched import IS_OURS, LOADS, PHASES, Progress, note_collections
 
 
 def open_worker(
@@ -44,7 +44,11 @@ def open_worker(
     loaded = load_vocabulary(vocabulary)
     page[LOADS] = 1
     (backend,) = parse_specs(spec)
-    adapter = make(backend, loaded)
+    try:
+        adapter = make(backend, loaded)
+    except NameError as error:
+        page[LOADS] = not is_slip_of_ours(error)
+        raise
     page[LOADS], page[IS_OURS] = 0, adapter.is_ours
     if wanted.made:
         prepare(adapter.vocabulary, decode=wanted.decode)
@@ -55,6 +59,7 @@ def _begin(
     adapter: Adapter, cases: Path, checking: Checking, progress: Progress, descriptors: tuple[int, ...]
 ) -> Callable[[dict[str, Any], Answering], None]:
     """Returns what serves one case after another in this child."""
+    note_collections(progress)
     file = open(cases, "rb")  # noqa: SIM115 - it is open as long as the child lives
     was = ProcessState((*descriptors, file.fileno()))
 

@@ -19,7 +19,7 @@ from harness.backend.process.process import Process, Start, start
 from harness.rows.row import Before
 from harness.running.limits import Checking
 from harness.running.work import Work
-from harness.walk.watched import IS_OURS, LOADS, OURS, PHASES
+from harness.walk.watched import COLLECTION, IS_OURS, LOADS, OURS, PHASES
 
 NAMED = 3
 """How many of the cases that a child has served before another one are named where that one fails."""
@@ -67,10 +67,24 @@ def send_case(worker: Worker, offset: int) -> None:
 
 def position(worker: Worker) -> tuple[str, int, int, int]:
     """Returns phase (empty if it had not begun), instance, token and number of tokens of the child, as far as
-    it got."""
-    phase, *rest = (worker.process.page[cell] for cell in range(4))
-    instance, token, tokens = (max(0, cell) for cell in rest)
-    return PHASES[phase] if 0 <= phase < len(PHASES) else "", instance, token, tokens
+    it got.
+
+    Where code of ours is at work and Python collects cycles, the phase is `check`: what is destroyed then and
+    does harm is the backend's.
+    """
+    instance, token, tokens = (max(0, worker.process.page[cell]) for cell in range(1, 4))
+    phase = _noted_phase(worker)
+    return "check" if phase in OURS and collection(worker) else phase, instance, token, tokens
+
+
+def _noted_phase(worker: Worker) -> str:
+    phase = worker.process.page[0]
+    return PHASES[phase] if 0 <= phase < len(PHASES) else ""
+
+
+def collection(worker: Worker) -> int:
+    """Returns the number of the collection of cycles that the child is making; 0 if it makes none."""
+    return worker.process.page[COLLECTION]
 
 
 def place(worker: Worker) -> tuple[int, ...]:
@@ -78,9 +92,11 @@ def place(worker: Worker) -> tuple[int, ...]:
     return tuple(worker.process.page[cell] for cell in range(PLACE))
 
 
-def works_for_us(worker: Worker) -> bool:
-    """Is code of ours at work in the child?"""
-    return bool(worker.process.page[IS_OURS]) or position(worker)[0] in OURS
+def works_for_us(worker: Worker, collecting: int | None = None) -> bool:
+    """Is code of ours at work in the child? `collecting` is what `collection` has said, where that was asked
+    before: collections come and go."""
+    is_collecting = collection(worker) if collecting is None else collecting
+    return bool(worker.process.page[IS_OURS]) or (_noted_phase(worker) in OURS and not is_collecting)
 
 
 def loads_backend(worker: Worker) -> bool:

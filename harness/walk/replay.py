@@ -31,6 +31,7 @@ from harness.backend.grammar import (
 )
 from harness.backend.vocabulary import Vocabulary
 from harness.errors import describe as describe
+from harness.errors import is_slip_of_ours
 from harness.rows.row import Finding, Status
 from harness.walk.watched import PHASES as PHASES
 from harness.walk.watched import Progress as Progress
@@ -95,7 +96,7 @@ def _status_of(refusal: BaseException) -> Status:
         case MemoryError():
             return "oom"
         case _:
-            return "backend_error"
+            return "harness_error" if is_slip_of_ours(refusal) else "backend_error"
 
 
 def walk(
@@ -117,7 +118,7 @@ def walk(
         return replay.walk_tokens(most_ns) or replay.walk_end()
     except BaseException as error:
         status: Status = "oom" if isinstance(error, MemoryError) else "backend_error"
-        if not _is_backends(error):
+        if not _is_backends(error) or is_slip_of_ours(error):
             status = "harness_error"
         return replay.observation(status, PHASES[progress[0]], describe(error))
 

@@ -8,6 +8,7 @@ backend.
 
 from __future__ import annotations
 
+import gc
 import math
 from array import array
 from collections.abc import Callable, Sequence
@@ -40,13 +41,16 @@ between two calls."""
 
 Progress: TypeAlias = "memoryview[int]"
 """Cells shared with the coordinator, so that it knows the position of a lost child, and whether a child gets
-on: `[phase, instance, token, tokens, calls begun, IS_OURS, LOADS]`."""
+on: `[phase, instance, token, tokens, calls begun, IS_OURS, LOADS, COLLECTION]`."""
 
 IS_OURS = 5
 """The cell that is 1 if the backend's code is ours."""
 LOADS = 6
 """The cell that is 1 from when on the backend itself is loaded, and no longer code of ours."""
-CELLS = 7
+COLLECTION = 7
+"""The cell with the number of the collection of cycles that Python is making; 0 while it makes none. Objects
+of a backend may be destroyed in it wherever code of ours is at work."""
+CELLS = 8
 
 _CHECK, _ORACLE = PHASES.index("check"), PHASES.index("oracle")
 
@@ -54,6 +58,19 @@ _CHECK, _ORACLE = PHASES.index("check"), PHASES.index("oracle")
 def unwatched() -> Progress:
     """Progress cells that no process looks at."""
     return memoryview(array("q", [0] * CELLS))
+
+
+def note_collections(cells: Progress) -> None:
+    """Note from now on each collection of cycles in this process."""
+    count = 0
+
+    def note(moment: str, _: dict[str, int]) -> None:
+        nonlocal count
+        count += moment == "start"
+        cells[COLLECTION] = count if moment == "start" else 0
+
+    cells[COLLECTION] = 0  # a child before this one may have died in one
+    gc.callbacks.append(note)
 
 
 class BrokenAnswer(TypeError):

@@ -272,6 +272,7 @@ def test_what_the_library_cannot_do_is_unsupported(dialect: Dialect, text: str) 
         ("json_schema", "3"),
         ("choice", "[]"),
         ("choice", '["a", 1]'),
+        ("choice", '["a", "\\ud800"]'),
         ("ebnf", "root ::= other"),
         ("ebnf", ""),
     ],

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from importlib import import_module
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -56,6 +58,11 @@ start, holds = Tools(make).start, Tools(make).holds
             "structural_tag",
             '{"triggers": ["<"], "structures": [{"begin": "<", "schema": {"not": {}}, "end": ""}]}',
             "Unimplemented keys",
+        ),
+        (
+            "structural_tag",
+            '{"triggers": ["<f", "<g"], "structures": [{"begin": "<f>", "schema": {}, "end": ""}]}',
+            "no trigger without a structure, such as '<g'",
         ),
     ],
 )
@@ -119,6 +126,16 @@ def test_a_bug_of_the_gbnf_converter_escapes(monkeypatch: pytest.MonkeyPatch) ->
         make().compile(Grammar("ebnf", 'root ::= "a"'))
 
 
+def test_a_panic_that_the_library_caught_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    adapter: Any = make()
+    broken = SimpleNamespace(
+        is_error=lambda: True, get_error=lambda: "panic: oh\n<backtrace>\n1\n</backtrace>"
+    )
+    monkeypatch.setattr(adapter, "new_matcher", lambda _: broken)
+    with pytest.raises(RuntimeError, match=r"^panic: oh$"):
+        adapter.compile(Grammar("regex", "a"))
+
+
 def test_whitespace_any_allows_every_layout() -> None:
     for output in ('{"x":1,"y":2}', '{"x": 1, "y": 2}', '{\n  "x" : 1\n}'):
         assert holds("json_schema", POINT, output)
@@ -170,6 +187,28 @@ def test_a_schemas_own_options_give_way_to_ours() -> None:
         False,
         True,
     ]
+
+
+@pytest.mark.parametrize("own", ["5", "null", "[]"])
+def test_a_schemas_options_that_are_no_object_give_way_to_ours(own: str) -> None:
+    schema = f'{{"type": "array", "x-guidance": {own}}}'
+    tag = f'{{"triggers": ["<"], "structures": [{{"begin": "<", "schema": {schema}, "end": ">"}}]}}'
+    for dialect, text, outputs in (
+        ("json_schema", schema, ("[1,2]", "[1, 2]")),
+        ("structural_tag", tag, ("<[1,2]>", "<[1, 2]>")),
+    ):
+        held = [holds(cast(Dialect, dialect), text, each, whitespace="compact") for each in outputs]
+        assert held == [True, False]
+
+
+@pytest.mark.parametrize("triggers", [["<f", "<f="], ["<f=", "<f"], ["<fb", "<f", "<f=", "<f=x"]])
+def test_the_order_of_triggers_and_how_many_there_are_change_nothing(triggers: list[str]) -> None:
+    parts = [{"begin": begin, "schema": {"type": "integer"}, "end": "</f>"} for begin in ("<f=add>", "<fb>")]
+    tag = json.dumps({"triggers": triggers, "structures": parts})
+    for output in ("a <f=add>1</f> b", "<fb>1</f>", "<f=add>1</f><fb>2</f>", "<", ""):
+        assert holds("structural_tag", tag, output)
+    for output in ("<fx", "<f=x", "<fb>x</f>", "<f"):
+        assert not holds("structural_tag", tag, output)
 
 
 def test_a_trigger_is_text_even_if_it_looks_like_a_special_token() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
+from typing import Any
 
 import pytest
 from adapter_tools import BYTES, Tools, maker
@@ -145,6 +146,23 @@ def test_the_array_option_bounds_arrays_at_any_depth(schema: str) -> None:
         text = list((before + ",".join("1" * length)).encode())
         assert grammar_object.accept_tokens(text) == len(text)
         assert (ord(",") in allowed(grammar_object)) == (options == {"max_array_length": 0})
+
+
+@pytest.mark.parametrize(
+    "options", [{"max_array_length": 2}, {"max_array_length": 0}, {"whitespace": "compact"}]
+)
+@pytest.mark.parametrize(
+    ("schema", "before"), [('{"type": "array", "items": {"type": "integer"}}', "["), ("true", '[{"a":[')]
+)
+def test_a_script_has_the_options_from_its_first_token_on(
+    schema: str, before: str, options: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    adapter = make(**options)
+    walk = list((before + ", ".join("1" * 22)).encode())
+    taken = start("json_schema", schema, adapter).accept_tokens(walk)
+    given = {"vocabulary": [*BYTES.tokens], "grammar": schema, "walk": walk}
+    exec(adapter.script(Grammar("json_schema", schema)), given)
+    assert capsys.readouterr().out.count("True True") == taken
 
 
 @pytest.mark.parametrize(

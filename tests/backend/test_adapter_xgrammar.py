@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -85,7 +86,13 @@ def test_wrong_input_is_invalid(dialect: Dialect, text: str) -> None:
 
 def test_an_error_that_gives_no_reason_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
     adapter: Any = make()
-    for text in ("std::bad_alloc", "[12:00:00] /project/cpp/parser.cc:1: Check failed: (a == b) is false: "):
+    place = "[12:00:00] /project/cpp/parser.cc:1:"
+    for text in (
+        "std::bad_alloc",
+        f"{place} Check failed: (a == b) is false: ",
+        f"{place} Internal check failed: (a == b) is false: ",
+        f"{place} Internal check failed: (a == b) is false: a reason",
+    ):
 
         def fail(_: str, text: str = text) -> None:
             raise RuntimeError(text)
@@ -93,6 +100,13 @@ def test_an_error_that_gives_no_reason_escapes(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(adapter, "_compiler", SimpleNamespace(compile_regex=fail))
         with pytest.raises(RuntimeError):
             adapter.compile(Grammar("regex", "a"))
+
+
+def test_an_internal_check_that_fails_is_no_refusal() -> None:
+    """A trigger of no structure makes one fail in 0.2.8."""
+    part = {"begin": "<f>", "schema": {"type": "integer"}, "end": "</f>"}
+    with pytest.raises(RuntimeError, match="Internal check failed"):
+        start("structural_tag", json.dumps({"triggers": ["<f", "<g"], "structures": [part]}))
 
 
 def test_whitespace_any_allows_every_layout() -> None:

@@ -89,6 +89,9 @@ CONFIGURED: list[dict[str, Any]] = [
     {"added_tokens_decoder": {str(NEXT): token("<|im_end|>", True)}, "eos_token": "<|im_end|>"},
     {"added_tokens_decoder": {str(NEXT): token("<pad>")}, "pad_token": "<pad>"},
     {"pad_token": "ab", "extra_special_tokens": ["Ġa"]},
+    {"image_token": "<0x41>", "audio_token": token("  two") | {"__type": "AddedToken"}},
+    {"model_specific_special_tokens": {"boi": "<0x41>"}, "chat_template": "  two"},
+    {"added_tokens_decoder": {str(NEXT): token("<image>")}, "image_token": "<image>"},
     {"additional_special_tokens": ["<0x41>", token("  two", True) | {"__type": "AddedToken"}]},
     {"added_tokens_decoder": {str(START): token("<|start|>", True, lstrip=True)}},
     {"added_tokens_decoder": {str(START): token("<|start|>")}},
@@ -97,8 +100,48 @@ CONFIGURED: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("entries", CONFIGURED, ids=[" ".join(entries) for entries in CONFIGURED])
 def test_the_config_adds_the_tokens_that_transformers_adds(folder: Path, entries: dict[str, Any]) -> None:
+    as_transformers_reads(configured(folder, **entries))
+
+
+OLDER: list[dict[str, dict[str, Any]]] = [
+    {"added_tokens": {"<think>": NEXT + 1, "</think>": NEXT}},
+    {"added_tokens": {"<think>": NEXT, "<pad>": NEXT + 1}, "special_tokens_map": {"pad_token": "<pad>"}},
+    {"added_tokens": {"<|start|>": START, "<html>": NEXT + 9}, "tokenizer_config": {"bos_token": "<html>"}},
+    {"added_tokens": {"<html>": NEXT}, "tokenizer_config": {"added_tokens_decoder": {}}},
+    {"special_tokens_map": {"eos_token": "<|start|>"}},
+    {"special_tokens_map": {"eos_token": {"content": "<|start|>", "lstrip": False}}},
+    {
+        "special_tokens_map": {"eos_token": "<|start|>"},
+        "tokenizer_config": {"added_tokens_decoder": {str(END): token("<|endoftext|>", True)}},
+    },
+    {"special_tokens_map": {"pad_token": "  two"}, "tokenizer_config": {"pad_token": "<0x41>"}},
+    {"special_tokens_map": {"audio_token": "<0x41>"}},
+]
+"""What the older files beside a tokenizer.json say, and which of them counts."""
+
+
+@pytest.mark.parametrize("files", OLDER, ids=str)
+def test_the_older_files_count_where_they_count_for_transformers(
+    folder: Path, files: dict[str, dict[str, Any]]
+) -> None:
+    for name, document in files.items():
+        if name != "tokenizer_config":
+            (folder / f"{name}.json").write_text(json.dumps(document))
+    as_transformers_reads(configured(folder, **files.get("tokenizer_config", {})))
+
+
+@pytest.mark.parametrize("document", [["<x>"], {"<x>": "1"}, {"<x>": None}, {"<x>": 1.5}, {"\ud800": 1}])
+def test_a_spoilt_file_of_added_tokens_is_bad_input(folder: Path, document: object) -> None:
+    (folder / "added_tokens.json").write_text(json.dumps(document))
+    with pytest.raises(BadInput, match=r"added_tokens\.json: no") as caught:
+        load_vocabulary(str(folder))
+    assert "\n" not in str(caught.value)
+
+
+def as_transformers_reads(folder: Path) -> None:
+    """Asserts that the folder's special tokens, end and added tokens are those of transformers."""
     transformers = pytest.importorskip("transformers")
-    vocabulary = load_vocabulary(str(configured(folder, **entries)))
+    vocabulary = load_vocabulary(str(folder))
     own = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
     specials = {token for token, entry in own.added_tokens_decoder.items() if entry.special}
     specials |= set(own.all_special_ids)

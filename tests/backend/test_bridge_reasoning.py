@@ -5,6 +5,7 @@ think-end id.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -34,7 +35,7 @@ from harness.backend.grammar import (
     allowed_tokens,
     overrides,
 )
-from harness.backend.vocabulary import byte_vocabulary
+from harness.backend.vocabulary import Vocabulary, byte_vocabulary
 from harness.errors import BadInput
 
 SMALL = miniatures.small_vocabulary()
@@ -355,6 +356,20 @@ def test_the_wrapper_names_the_inner_backend() -> None:
     assert wrapped.kernels() == inner.kernels() and wrapped.mask_format == inner.mask_format
 
 
+def test_the_wrapper_knows_the_ends_that_the_inner_library_knows() -> None:
+    class Two(Reference):
+        """Knows two of the ids of end-of-sequence."""
+
+        def __init__(self, vocabulary: Vocabulary) -> None:
+            super().__init__(vocabulary)
+            self.take_ends("two places", vocabulary.eos_tokens[:2])
+
+    inner = Two(replace(SMALL, eos_tokens=(EOS, START, TOOL)))
+    wrapped = thinking(inner, 0x00)
+    assert wrapped.knows_one_end == "two places"
+    assert wrapped.vocabulary.eos_tokens == inner.vocabulary.eos_tokens == (EOS, START)
+
+
 # Under SGLang's names
 
 
@@ -389,6 +404,16 @@ def test_the_engine_says_which_request_thinks() -> None:
     grammar.accept_token(ord("z"))
     with pytest.raises(ValueError, match="1 tokens have been accepted; it is too late"):
         grammar.maybe_init_reasoning(False)
+
+
+def test_a_copy_of_a_copy_knows_which_request_thinks() -> None:
+    pytest.importorskip("torch")
+    grammar = for_sglang(False)
+    grammar.accept_token(ord("a"))
+    copied = grammar.copy()
+    copied.rollback(1)
+    first = bits(Reference(SMALL).compile(PATTERN).start())
+    assert columns(copied) == columns(copied.copy()) == columns(copied.copy().copy()) == first
 
 
 def test_without_the_wrapper_the_engines_word_changes_nothing() -> None:

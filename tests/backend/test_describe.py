@@ -94,6 +94,45 @@ def test_a_backend_that_ends_the_process_is_named(folder: Path) -> None:
             ask()
 
 
+PANICS = """
+class PanicException(BaseException):
+    "What pyo3 makes of a panic."
+"""
+
+
+@pytest.mark.parametrize("raised", ["PanicException('no such id')", "SystemExit(3)", "KeyboardInterrupt()"])
+def test_a_backend_that_cannot_be_made_with_few_tokens_refuses_no_run(folder: Path, raised: str) -> None:
+    """Perhaps it can with those of the run: its worker will tell."""
+    plug_in(folder, "right")
+    plug_in(folder, "panics", first=PANICS)
+    code = (folder / "panics.py").read_text()
+    (folder / "panics.py").write_text(
+        code.replace("super().__init__(vocabulary)", f"super().__init__(vocabulary)\n        raise {raised}")
+    )
+    found = describe(["right", "panics"], ["bytes"])
+    assert [(arm.backend, arm.dialects) for arm in found.arms] == [
+        (n, ("choice",)) for n in ("right", "panics")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        ("import time; time.sleep(600)", "did not load within 6 s"),
+        ("raise KeyboardInterrupt", "does not load: it raised KeyboardInterrupt"),
+    ],
+)
+def test_a_backend_that_gives_no_answer_is_named(
+    first: str, said: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.backend.describe.SECONDS", 6.0)
+    plug_in(folder, "right")
+    plug_in(folder, "silent", first=first)
+    with pytest.raises(BadInput) as caught:
+        describe(["right", "silent"], ["bytes"])
+    assert str(caught.value).startswith(f'backend "silent" {said}')
+
+
 @pytest.mark.parametrize("name", ["exits", "nameless", "texts", "unknown"])
 def test_a_broken_adapter_that_is_named_is_bad_input(folder: Path, name: str) -> None:
     wrong, problem = WRONG[name]

@@ -75,7 +75,11 @@ def test_the_same_bytes_are_no_difference_and_those_of_no_text_may_be_no_text() 
 
 
 @pytest.mark.parametrize(
-    "content", [b"a", b"0", b" a", "é".encode(), b"\xe6", b"\x97", b"\x97\xa5x", b"\x80\xf0\x9f"]
+    "content",
+    [
+        *(b"a", b"0", b" a", "é".encode(), b"\xe6", b"\x97", b"\x97\xa5x", b"\x80\xf0\x9f"),
+        *(b"\x8f\xbf\xbf", b"\x80\x80\x80a", b"\xbf\xbf\xbf"),
+    ],
 )
 def test_a_place_is_one_of_several_ways_to_go_on(content: bytes) -> None:
     place = place_of(content)

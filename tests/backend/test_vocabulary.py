@@ -138,6 +138,32 @@ def test_a_tokenizer_that_adds_specials_is_not_believed() -> None:
     assert vocabulary.encode(b"a") == [0]
 
 
+class Panic(BaseException):
+    """What a panic of Rust is: no Exception."""
+
+
+@pytest.mark.parametrize("error", [Exception, ValueError, Panic])
+def test_a_tokenizer_that_raises_has_no_answer(error: type[BaseException]) -> None:
+    def tokenize(text: str) -> list[int]:
+        if "b" in text:
+            raise error("no unknown token")
+        return [2] if text == "aa" else [0]
+
+    vocabulary = Vocabulary("tiny", (b"a", b"b", b"aa", b""), (3,), {3: "</s>"}, tokenize=tokenize)
+    assert vocabulary.encode(b"aa") == [2] and vocabulary.encode(b"ab") == [0, 1]
+    with pytest.raises(ValueError, match="vocabulary tiny has no token for byte 0x63"):
+        vocabulary.encode(b"bc")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, MemoryError])
+def test_what_ends_the_process_is_no_answer_of_a_tokenizer(error: type[BaseException]) -> None:
+    def tokenize(text: str) -> list[int]:
+        raise error
+
+    with pytest.raises(error):
+        Vocabulary("tiny", (b"a", b""), (1,), {1: "</s>"}, tokenize=tokenize).encode(b"a")
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -470,6 +496,51 @@ def test_metaspace_pre_tokenizer_puts_no_space_before_the_text(metaspace_folder:
     assert vocabulary.tokens[3] == b"\0", "byte fallback is the model's to say"
 
 
+def unigram_folder(folder: Path, pieces: list[str], **model: object) -> Path:
+    """Makes the folder of a Unigram model with these pieces; `</s>` is its end."""
+    steps = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never", "split": True}
+    vocab = [[piece, -float(place)] for place, piece in enumerate(pieces)]
+    whole = {"type": "Unigram", "unk_id": None, "byte_fallback": False, "vocab": vocab} | model
+    end: dict[str, object] = {
+        "id": pieces.index("</s>"),
+        "content": "</s>",
+        "special": True,
+        "normalized": False,
+    }
+    end |= dict.fromkeys(("single_word", "lstrip", "rstrip"), False)
+    document: dict[str, object] = {"version": "1.0", "added_tokens": [end], "model": whole, "decoder": steps}
+    document |= {"pre_tokenizer": steps} | dict.fromkeys(("normalizer", "post_processor"))
+    document |= dict.fromkeys(("truncation", "padding"))
+    folder.mkdir()
+    return add_config(folder, tokenizer=document, tokenizer_config={"eos_token": "</s>"})
+
+
+def test_a_model_without_an_unknown_token_has_no_answer_for_unknown_text(tmp_path: Path) -> None:
+    vocabulary = load_vocabulary(str(unigram_folder(tmp_path / "one", ["</s>", "▁", "a", "▁a", "b", "é"])))
+    assert vocabulary.encode(b" a") == [3]
+    with pytest.raises(ValueError, match="has no token for byte 0x7a"):
+        vocabulary.encode(b"az")
+
+
+def test_every_id_of_a_piece_that_stands_twice_is_text(tmp_path: Path) -> None:
+    folder = unigram_folder(tmp_path / "one", ["<unk>", "</s>", "▁", "▁a", "a", "b", "▁a", "a"], unk_id=0)
+    vocabulary = load_vocabulary(str(folder))
+    assert vocabulary.tokens[2:] == (b" ", b" a", b"a", b"b", b" a", b"a")
+    assert vocabulary.padding_tokens == frozenset()
+
+
+def test_a_metaspace_decoder_replaces_one_text_after_the_other(metaspace_folder: Path) -> None:
+    document = json.loads((metaspace_folder / "tokenizer.json").read_text())
+    steps = [
+        {"type": "Replace", "pattern": {"String": old}, "content": new}
+        for old, new in (("▁", "_"), ("_", " "), ("▁", "lost"))
+    ]
+    decoder = {"type": "Sequence", "decoders": [*steps, {"type": "ByteFallback"}, {"type": "Fuse"}]}
+    before = load_vocabulary(str(metaspace_folder)).tokens
+    add_config(metaspace_folder, tokenizer=document | {"decoder": decoder})
+    assert load_vocabulary(str(metaspace_folder)).tokens == before
+
+
 def test_specials_beyond_the_models_width_are_cut_off(byte_level_folder: Path) -> None:
     document = json.loads((byte_level_folder / "tokenizer.json").read_text())
     document["added_tokens"].append({**document["added_tokens"][0], "id": 277, "content": "<image>"})
@@ -539,6 +610,19 @@ def decoder_with_a_pattern(folder: Path) -> None:
     add_config(folder, tokenizer=document | {"decoder": {"type": "Sequence", "decoders": steps}})
 
 
+def decoder_that_strips_pieces(folder: Path) -> None:
+    document = json.loads((folder / "tokenizer.json").read_text())
+    steps = [{"type": "ByteFallback"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]
+    decoder = {"type": "Sequence", "decoders": [*steps, {"type": "Fuse"}]}
+    add_config(folder, tokenizer=document | {"decoder": decoder})
+
+
+def decoder_that_strips_the_end(folder: Path) -> None:
+    document = json.loads((folder / "tokenizer.json").read_text())
+    steps = [{"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 1}]
+    add_config(folder, tokenizer=document | {"decoder": {"type": "Sequence", "decoders": steps}})
+
+
 def no_decoder(folder: Path) -> None:
     document = json.loads((folder / "tokenizer.json").read_text())
     add_config(folder, tokenizer=document | {"decoder": None})
@@ -564,6 +648,8 @@ def other_shape(folder: Path) -> None:
         (other_decoder, r"decoder \(WordPiece\)"),
         (no_decoder, r"decoder \(none\)"),
         (decoder_with_a_pattern, r"tokenizer\.json: its decoder replaces what a pattern matches"),
+        (decoder_that_strips_pieces, r"its decoder takes away more than the beginning of the whole text"),
+        (decoder_that_strips_the_end, r"its decoder takes away more than the beginning of the whole text"),
         (broken_model, r"tokenizer\.json: not a tokenizer"),
         (other_shape, r"tokenizer\.json: not a tokenizer"),
     ],
@@ -670,6 +756,16 @@ def test_tiktoken_file_follows_the_pattern_of_the_encoding_it_is_named_after(tmp
     assert [r50k.tokens[token] for token in r50k.encode(text)] == [b"1234"]
     assert r50k.special_tokens == {50256: "<|endoftext|>"}
     assert r50k.padding_tokens == frozenset(range(259, 50256))
+
+
+@pytest.mark.usefixtures("no_network")
+def test_a_special_of_tiktoken_may_be_spelled_like_a_plain_token(tmp_path: Path) -> None:
+    path = write_ranks(tmp_path / "tiny.tiktoken", (b"na", b"<|endoftext|>"))
+    path.write_text(f"{path.read_text()}\n")  # a blank line, which tiktoken's own reader passes over
+    vocabulary = load_vocabulary(f"tiktoken:{path}")
+    assert vocabulary.special_tokens == {258: "<|endoftext|>"} and vocabulary.eos_tokens == (258,)
+    assert vocabulary.tokens[257:] == (b"<|endoftext|>", b"")
+    assert 258 not in vocabulary.encode(b"<|endoftext|>")
 
 
 @pytest.mark.usefixtures("no_network")

@@ -13,7 +13,7 @@ from gguf_bytes import write_gguf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.backend.vocabulary import Vocabulary, load_vocabulary, prepare_vocabulary
+from harness.backend.vocabulary import Vocabulary, gguf_reader, load_vocabulary, prepare_vocabulary
 from harness.backend.vocabulary.byte_level import bytes_of_letters
 from harness.backend.vocabulary.special_ids import CL100K_PATTERN
 from harness.errors import BadInput
@@ -219,7 +219,10 @@ WHOLE: dict[str, object] = {
             {"tokenizer.ggml.model": "bert"},
             "its tokenizer (b'bert') is none that is read (gemma4, gpt2, llama)",
         ),
+        ({"tokenizer.ggml.model": ["gpt2"]}, "its tokenizer ([b'gpt2']) is none that is read"),
         ({"tokenizer.ggml.pre": "own"}, "how its tokenizer splits a text (b'own') is not known"),
+        ({"tokenizer.ggml.pre": "own", "general.name": "x" * 9999}, "how its tokenizer splits a text"),
+        ({"tokenizer.ggml.pre": "own", "general.name": 5}, "how its tokenizer splits a text"),
         ({"tokenizer.ggml.eos_token_id": 4}, "it names no token with which an output ends"),
         ({"tokenizer.ggml.token_type": [1, 1]}, "4 tokens and 2 types"),
         ({"tokenizer.ggml.merges": ["ab"]}, "not a tokenizer"),
@@ -233,6 +236,42 @@ def test_a_gguf_file_that_cannot_be_read_is_one_clear_line(
     with pytest.raises(BadInput) as caught:
         load_vocabulary(str(write_gguf(tmp_path / "changed.gguf", WHOLE | changed)))
     assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert str(caught.value).startswith(f"{tmp_path / 'changed.gguf'}: ") and len(str(caught.value)) < 500
+
+
+def test_of_a_gguf_file_the_tokenizer_alone_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gguf_reader, "MOST_IDS", 9)
+    more = {"general.numbers": [7] * 10, "general.tags": ["a", "b"], "general.name": "none"}
+    path = write_gguf(tmp_path / "whole.gguf", more | WHOLE)
+    assert gguf_reader.read_metadata(path).keys() == WHOLE.keys()
+    assert load_vocabulary(str(path)).encode(b"ab") == [2]
+    for key, value in (("general.tags", ["a"] * 10), ("tokenizer.ggml.token_type", [1] * 10)):
+        path = write_gguf(tmp_path / "long.gguf", WHOLE | {key: value})
+        with pytest.raises(BadInput, match=r"version 2 or 3 \(an array of 10 items"):
+            load_vocabulary(str(path))
+    path = write_gguf(tmp_path / "keys.gguf", WHOLE | {f"general.{number}": 0 for number in range(4)})
+    with pytest.raises(BadInput, match=r"version 2 or 3 \(10 keys"):
+        load_vocabulary(str(path))
+
+    def without_memory(content: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(gguf_reader, "_metadata", without_memory)
+    with pytest.raises(BadInput, match="more than this machine's memory"):
+        load_vocabulary(str(path))
+
+
+def test_a_piece_spelled_like_a_byte_is_text_in_a_gguf_file(tmp_path: Path) -> None:
+    pieces = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), "<0xab>", "<0xcd>"]
+    metadata = {
+        "tokenizer.ggml.model": "llama",
+        "tokenizer.ggml.tokens": pieces,
+        "tokenizer.ggml.token_type": [2, 3, 3, *[6] * 256, 1, 4],
+        "tokenizer.ggml.scores": [0.0] * len(pieces),
+        "tokenizer.ggml.eos_token_id": 2,
+    }
+    vocabulary = load_vocabulary(str(write_gguf(tmp_path / "one.gguf", metadata)))
+    assert vocabulary.tokens[3:] == (*(bytes([byte]) for byte in range(256)), b"<0xab>", b"<0xcd>")
 
 
 @pytest.mark.parametrize(

@@ -185,6 +185,39 @@ def test_a_reference_at_the_root_is_followed_in_each_draft(draft: str | None, na
     assert f"/{names}/x/maxLength" in pointers
 
 
+REFERRING: dict[str, tuple[str | None, dict[str, Any]]] = {
+    "by the whole identifier": (None, {"$id": "https://example.com/s.json", "$ref": "https://example.com/s.json#/$defs/n"}),
+    "by the end of the identifier": (None, {"$id": "https://example.com/s.json", "$ref": "s.json#/$defs/n"}),
+    "by a URN": (None, {"$id": "urn:example:s", "$ref": "urn:example:s#/$defs/n"}),
+    "within a resource": (
+        None,
+        {
+            "$id": "https://example.com/s.json",
+            "$ref": "#/$defs/other",
+            "$defs": {"other": {"$id": "other.json", "$ref": "s.json#/$defs/n"}},
+        },
+    ),
+    "draft 4": (
+        "draft4",
+        {"id": "http://example.com/x", "allOf": [{"$ref": "x#/definitions/n"}], "properties": {"id": {}}},
+    ),
+    "draft 7, to what stands beside": (
+        "draft7",
+        {"$ref": "#/else/a~1b", "else": {"a/b": {"$ref": "#/$defs/n"}}},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFERRING)
+def test_a_schema_that_refers_to_itself_has_documents(name: str) -> None:
+    draft, schema = REFERRING[name]
+    definitions = "definitions" if draft == "draft4" else "$defs"
+    held = {**schema.get("$defs", {}), "n": {"type": "string", "maxLength": 3}}
+    documents = documents_for(json.dumps({**schema, definitions: held}), draft, False)
+    assert {document.valid for document in documents} == {True, False}
+    assert f"/{definitions}/n/maxLength" in {place for each in documents for place in each.pointers}
+
+
 @pytest.mark.parametrize(
     "seeds", [range(2), pytest.param(range(2, 12), marks=pytest.mark.long)], ids=["few", "more"]
 )

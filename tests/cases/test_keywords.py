@@ -385,7 +385,7 @@ def test_the_worst_of_several_cases_is_the_keys_state_with_counts() -> None:
     ]  # fmt: skip
     for start, state in enumerate(STATES):
         rows = [
-            row(case=f"case {number}", tags=PAIR, **walk)
+            row(case=f"case {number}", case_id=f"{number:012x}", tags=PAIR, **walk)
             for number, walks in enumerate(worst_first)
             if number >= start
             for walk in walks
@@ -394,6 +394,17 @@ def test_the_worst_of_several_cases_is_the_keys_state_with_counts() -> None:
         cell = table.cells["pair"]["a+b"][table.arms[0]]
         assert cell.state == state
         assert list(cell.counts) == list(STATES)[start:] and set(cell.counts.values()) == {1}
+
+
+@pytest.mark.parametrize("other", [{"case_id": f"{1:012x}"}, {"suite": "another"}])
+def test_cases_of_one_name_are_told_apart(other: dict[str, str]) -> None:
+    rows = [row(tags=PAIR, **walk) for walk in RIGHT]
+    rows += [row(tags=("keyword:b", "pair:a+b", "decides:a"), **walk, **other) for walk in (RIGHT[0], LEAK)]
+    table = truth_table(rows)
+    assert table.cells["pair"]["a+b"][table.arms[0]].cases == (
+        Decision("a case", "b", "enforced"),
+        Decision("a case", "a", "silently ignored"),
+    )
 
 
 def test_a_key_that_an_arm_has_no_row_of_is_not_measured() -> None:

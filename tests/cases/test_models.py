@@ -49,6 +49,44 @@ def test_a_model_of_pydantic_itself(tmp_path: Path) -> None:
     assert json.loads(orders.grammar.text)["type"] == "array"
 
 
+OTHERWISE: dict[str, tuple[str, object]] = {
+    "nothing_asked": ('{"title": "T"}', {"title": "T"}),
+    "true": ("True", True),
+    "tools": (
+        '{"type": "object", "tools": [{"name": "a", "parameters": {}}]}',
+        {"type": "object", "tools": [{"name": "a", "parameters": {}}]},
+    ),
+    "regex": ('{"type": "string", "regex": "a", "tests": []}', {"type": "string", "regex": "a", "tests": []}),
+    "nan": (
+        '{"properties": {"default": {"default": nan, "minimum": 2}, "b": {"default": 1, "examples": [inf]}}}',
+        {"properties": {"default": {"minimum": 2}, "b": {"default": 1}}},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERWISE)
+def test_the_schema_of_a_model_is_taken_for_nothing_else(name: str, tmp_path: Path) -> None:
+    text, schema = OTHERWISE[name]
+    (tmp_path / "other_models.py").write_text(
+        "from math import inf, nan\nclass Other:\n    @staticmethod\n    def model_json_schema():\n"
+        f"        return {text}\n"
+    )
+    (case,) = read_cases(find_suite("other_models:Other"))
+    assert (case.name, json.loads(case.grammar.text), case.instances) == ("Other", schema, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [('{"maximum": float("inf")}', "JSON compliant"), ("[]", "not list")]
+)
+def test_what_a_model_says_that_is_no_schema_is_one_line(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "odd_models.py").write_text(
+        f"class Odd:\n    @staticmethod\n    def model_json_schema():\n        return {text}\n"
+    )
+    with pytest.raises(BadInput, match=r"^odd_models:Odd: no JSON Schema of it: ") as caught:
+        find_suite("odd_models:Odd")
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [

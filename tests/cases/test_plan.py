@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -186,6 +187,30 @@ def test_every_schema_that_is_none_is_counted(tmp_path: Path) -> None:
     path = suite_file(tmp_path, "x.jsonl", cases)
     with pytest.raises(BadInput, match=r"x\.jsonl: wrong type: not a JSON Schema: .*\(and 1 more like it\)"):
         write_plan([find_suite(str(path))], SOME, 0, tmp_path / "plan")
+
+
+@pytest.mark.parametrize(
+    ("schema", "lost"),
+    [
+        ({"properties": {"a": {"$ref": "#/$defs/nope"}}}, "#/$defs/nope"),
+        ({"items": {"$ref": "#/$defs/a"}, "$defs": {"a": {"$ref": "#/$defs/b"}}}, "#/$defs/b"),
+        ({"items": {"$ref": "#/$defs/a"}, "$defs": {"a": True, "b": {"$ref": "#/$defs/c"}}}, ""),
+        ({"items": {"$ref": "#/$defs/a~1b%20c"}, "$defs": {"a/b c": {"items": {"$ref": "#"}}}}, ""),
+        ({"const": {"$ref": "#/nope"}, "items": {"$ref": "https://example.com/x.json#/nope"}}, ""),
+        ({"items": {"$id": "x:y", "$ref": "#/$defs/a", "$defs": {"a": True}}}, ""),
+    ],
+)
+def test_a_reference_to_nowhere_is_the_schemas_fault_where_it_comes_alone(
+    tmp_path: Path, schema: object, lost: str
+) -> None:
+    bare = [find_suite(str(suite_file(tmp_path, "bare.jsonl", [{"description": "s", "schema": schema}])))]
+    if lost:
+        with pytest.raises(BadInput, match=re.escape(f"bare.jsonl: s: its reference {lost} leads nowhere")):
+            write_plan(bare, SOME, 0, tmp_path / "plan")
+    else:
+        write_plan(bare, SOME, 0, tmp_path / "plan")
+    judged: dict[str, object] = {"schema": schema, "tests": [{"data": {}, "valid": True}]}
+    write_plan([find_suite(str(suite_file(tmp_path, "x.jsonl", [judged])))], SOME, 0, tmp_path / "plan")
 
 
 def test_a_run_without_cases_is_told(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from places import CORPORA
 from harness.backend.grammar import Grammar
 from harness.cases.case import Case, Instance, case_id, json_text
 from harness.cases.case_line import case_from_line, case_to_line
+from harness.cases.subschemas import ASSERTIONS
 from harness.cases.suite import find_suite, read_cases, suite_names, unread_lines
 from harness.errors import BadInput
 from harness.shape import LONGEST_LINE
@@ -81,6 +82,11 @@ def test_a_bare_schema_is_a_case_without_instances(tmp_path: Path, schema: objec
     (case,) = cases(write(tmp_path, "mine.json", schema))
     assert case.grammar.text == json.dumps(schema)
     assert (case.name, case.instances) == ("mine", ())
+
+
+@pytest.mark.parametrize("keyword", sorted(ASSERTIONS | {"extends", "disallow", "divisibleBy"}))
+def test_a_bare_schema_may_have_any_one_keyword_that_asks_something(keyword: str, tmp_path: Path) -> None:
+    assert json.loads(cases(write(tmp_path, "a.json", {keyword: {}}))[0].grammar.text) == {keyword: {}}
 
 
 def test_a_folder_is_read_in_order_and_hidden_forms_are_left(tmp_path: Path) -> None:
@@ -259,6 +265,9 @@ BAD: dict[str, tuple[Any, str]] = {
     "schema_is_text.json": ({"schema": "object"}, '"schema" is a string'),
     "neither.json": ({"name": "x", "value": 1}, "neither a case nor a JSON Schema"),
     "number.json": ("42", "neither a case nor a JSON Schema"),
+    "package.json": ({"name": "x", "dependencies": {"y": "^1.0"}}, "neither a case nor a JSON Schema"),
+    "tsconfig.json": ({"extends": "./base.json", "include": ["a"]}, "neither a case nor a JSON Schema"),
+    "settings.json": ({"extends": ["airbnb"], "rules": {}}, "neither a case nor a JSON Schema"),
     "tests.json": ({"regex": "a", "tests": {}}, '"tests" is an object, not a list'),
     "test.json": ({"regex": "a", "tests": ["a"]}, "test 1 is a string"),
     "no_content.json": (
@@ -276,6 +285,10 @@ BAD: dict[str, tuple[Any, str]] = {
     "hex.json": ({"regex": "a", "tests": [{"bytes": "xyz"}]}, '"bytes" is no hex'),
     "choice.json": ({"choice": []}, "non-empty list of strings"),
     "tags.json": ({"structural_tag": {"triggers": []}}, '"triggers" and "structures"'),
+    "tag.json": (
+        '{"structural_tag": {"format": {"type": "const_string", "value": 0.12345678901234567891}}}',
+        "at /format/value: must be a string, not 0.12345678901234567891",
+    ),
     "option.json": ({"regex": "a", "options": {"drafft": "x"}}, 'did you mean "draft"?'),
     "format.json": (
         {"regex": "a", "options": {"format": "yes"}},
@@ -286,6 +299,8 @@ BAD: dict[str, tuple[Any, str]] = {
         'no value "draft07"; did you mean "draft7"?',
     ),
     "list.json": (["a"], "case 1 is a string"),
+    "schema.yaml": ("type: object\nproperties: {}\n", "YAML is not read; convert it to JSON"),
+    "json.yml": ('{"type": }', "json.yml:1:10: malformed JSON"),
 }
 
 
@@ -296,6 +311,11 @@ def test_bad_input_is_one_clear_line(tmp_path: Path, name: str) -> None:
         cases(write(tmp_path, name, content))
     assert said in str(caught.value) and str(tmp_path) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_json_is_read_in_a_file_of_any_name(tmp_path: Path) -> None:
+    (case,) = cases(write(tmp_path, "schema.yaml", {"type": "object"}))
+    assert json.loads(case.grammar.text) == {"type": "object"}
 
 
 def test_a_file_that_is_no_utf8_is_told_with_its_line(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from harness.backend.grammar import Grammar
 from harness.cases.case import Case, case_id, json_text
 from harness.cases.rewrites import Rewrite, candidates, is_equivalent, rewrites
 from harness.cases.rewrites import rewrite as rewrite_module
+from harness.cases.rewrites.candidates import LINE_BREAK
 from harness.cases.rewrites.rewrite import Change, Place, all_transformations
 from harness.oracle.judge import Unjudgeable, is_valid
 
@@ -315,6 +316,17 @@ def test_what_stands_beside_an_open_keyword_is_still_rewritten() -> None:
     assert any("uniqueItems" not in text for text in texts)
     old = {"type": "object", "dependencies": {"a": ["b"]}}
     assert any("dependencies" not in one.case.grammar.text for one in candidates(case_of(old, OLD)))
+
+
+def test_a_pattern_that_is_written_comes_with_what_python_makes_of_its_end() -> None:
+    for schema, is_told in (
+        ({"enum": ["en", "de"], "type": "string"}, True),
+        ({"type": "object", "propertyNames": {"pattern": "^a$"}, "additionalProperties": True}, False),
+        ({"type": "string", "pattern": r"^\d$"}, False),
+        ({"type": "integer", "enum": [1]}, False),
+    ):
+        told = [LINE_BREAK in candidate.sentences for candidate in candidates(case_of(schema))]
+        assert told and any(told) == is_told, schema
 
 
 def test_there_is_nothing_after_the_time_and_of_other_dialects() -> None:

@@ -58,7 +58,16 @@ def same(text: bytes) -> Any:
 
 @pytest.mark.parametrize(
     "content",
-    [RICH, b"[]", b"-0.0", b'"\\u00e9\\/"', b'{"b": {"z": 1, "y": [2]}, "a": 1E+2}', b"1e999999", b" [1 ,2]"],
+    [
+        RICH,
+        b"[]",
+        b"-0.0",
+        b'"\\u00e9\\/"',
+        b'{"b": {"z": 1, "y": [2]}, "a": 1E+2}',
+        b"1e999999",
+        b" [1 ,2]",
+        b"[1.5e50, -1.0E40, 2.50e-100, 10e50, 1.0e39]",
+    ],
 )
 def test_a_spelling_is_another_text_of_the_same_value(content: bytes) -> None:
     found = spellings(content)
@@ -195,7 +204,7 @@ def test_an_effort_bounds_the_documents() -> None:
 
 def test_where_no_layout_is_accepted_nothing_is_said() -> None:
     with pytest.raises(NotApplicable):
-        list(check_spellings_are_accepted(subject(InOrder(BYTES), '{"s": "", "n": 1}')))
+        list(check_spellings_are_accepted(subject(InOrder(BYTES), '{"s": "", "n": 1}', "{}")))
 
 
 @pytest.mark.parametrize(
@@ -240,6 +249,32 @@ def test_the_table_of_a_run() -> None:
     }
     assert all(count.accepted + count.refused <= 1 for counts in table.values() for count in counts.values())
     assert table["Compact"]["fraction_zero"].accepted == 1
+
+
+def test_a_layout_counts_only_where_the_document_is_written_otherwise_in_the_others() -> None:
+    texts = (b"1", b"[]", b"[2]", b"[1, 2]")
+    grammar = Grammar("json_schema", "{}")
+    instances = tuple(Instance(repr(text), text, True) for text in texts)
+    derived = spelled(Case(case_id(grammar), "a case", grammar, instances))
+    of_document: dict[int, list[bytes]] = {}
+    for instance in derived.instances:
+        of_document.setdefault(SpelledName.parse(instance.name).document, []).append(instance.content)
+    assert all(len(set(contents)) == len(contents) for contents in of_document.values())
+    compact = {b"1", b"[]", b"[2]", b"[1,2]"}
+    rows = [
+        synthetic.row(
+            instance=number,
+            instance_name=instance.name,
+            valid=True,
+            accepted=instance.content in compact or b"." in instance.content,
+        )
+        for number, instance in enumerate(derived.instances)
+    ]
+    (table,) = spelling_table(rows).values()
+    counts = {name: (count.accepted, count.refused) for name, count in table.items()}
+    assert counts["compact"] == (1, 0) and counts["spaced"] == counts["blanks_16"] == (0, 1)
+    assert counts["indented_2"] == counts["padded"] == (0, 2), "those are apart for a list of one item too"
+    assert counts["fraction_zero"] == (3, 0), "what is spelled in no other layout counts all the same"
 
 
 def test_layouts_and_respellings_keep_the_letters() -> None:

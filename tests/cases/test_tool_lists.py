@@ -122,6 +122,20 @@ def test_a_bound_of_geminis_that_is_no_int64_stays_text(text: str, kept: object,
             {"anyOf": [{"anyOf": [{"type": "string"}]}, {"type": "null"}]},
         ),
         ({"type": "TYPE_UNSPECIFIED", "maximum": 3}, {"maximum": 3}),
+        (
+            {
+                "properties": {"pet": {"ref": "#/defs/Pet", "nullable": True}, "ref": {"type": "STRING"}},
+                "defs": {"Pet": {"type": "OBJECT"}},
+            },
+            {
+                "properties": {
+                    "pet": {"anyOf": [{"$ref": "#/$defs/Pet"}, {"type": "null"}]},
+                    "ref": {"type": "string"},
+                },
+                "$defs": {"Pet": {"type": "object"}},
+            },
+        ),
+        ({"prefixItems": [{"type": "STRING"}]}, {"prefixItems": [{"type": "string"}]}),
     ],
 )
 def test_geminis_schemas_are_read_as_its_sdk_writes_them(
@@ -170,6 +184,17 @@ def test_the_answer_of_a_request_is_a_case_too(tmp_path: Path) -> None:
         ("weather", CITY),
         ("time", NOTHING),
     ]
+
+
+def test_the_answer_of_a_request_to_responses_is_a_case_too(tmp_path: Path) -> None:
+    text = {"format": {"type": "json_schema", "name": "answer", "strict": True, "schema": CITY}}
+    assert read(tmp_path, {"model": "m", "input": "hi", "text": text}) == [("answer", CITY)]
+    request = {"model": "m", "input": "hi", "tools": FORMS["Responses"], "text": text}
+    assert read(tmp_path, request) == [("weather", CITY), ("time", NOTHING), ("answer", CITY)]
+    for bare in ({"format": {"type": "text"}}, {"verbosity": "low"}):
+        assert read(tmp_path, request | {"text": bare}) == [("weather", CITY), ("time", NOTHING)]
+    with pytest.raises(BadInput, match=r'a "format" without schema; write .*"name", "schema"'):
+        read(tmp_path, request | {"text": {"format": {"type": "json_schema", "name": "answer"}}})
 
 
 def test_a_line_may_be_a_request(tmp_path: Path) -> None:

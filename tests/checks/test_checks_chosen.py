@@ -34,6 +34,15 @@ def test_names_and_categories_are_checks_in_their_order() -> None:
         named_checks(["mask"])
 
 
+def test_the_categories_are_told_to_who_names_none_and_on_the_page_of_the_checks() -> None:
+    categories = list(dict.fromkeys(map(category, checks())))
+    with pytest.raises(BadInput) as refused:
+        named_checks(["drafts and preemption"])
+    assert str(refused.value).endswith(f" (categories: {', '.join(categories)})")
+    page = (Path(__file__).parents[2] / "docs" / "checks.md").read_text("utf-8")
+    assert [each for each in categories if f"`{each}`" not in page] == []
+
+
 def test_only_they_are_made() -> None:
     assert tuple(made(1, False, named_checks(["masks"]))) == named_checks(["masks"])
     assert made(0, False, named_checks(["masks"])) == {}

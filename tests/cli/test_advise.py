@@ -5,21 +5,28 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 import harness
 from harness.backend.describe import catalogue
-from harness.cases.suite import find_suite
+from harness.backend.grammar import Grammar
+from harness.cases.case import Case, case_id
+from harness.cases.rewrites import Candidate
+from harness.cases.suite import find_suite, read_cases
 from harness.cli.main import main
+from harness.diagnose.advise import advice as advice_module
 from harness.diagnose.advise import rewritten as rewrites
 from harness.diagnose.advise.advice import source_of
 from harness.diagnose.advise.engines import Offer, engines, offer_of
 from harness.diagnose.advise.stored import FILE, stored_advice
 from harness.errors import BadInput
+from harness.outcomes.answer import CaseAnswer
 from harness.outcomes.case_state import CaseState
 from harness.report.advice import advice_text
+from harness.report.page import page as page_module
+from harness.running.session import Outcome, Request, run
 from harness.text import Console
 
 TOOLS = {
@@ -95,7 +102,7 @@ def test_the_answer_comes_first_and_names_what_is_not_kept(
         assert part in answer
     page = (advised / "run" / "report" / "report.html").read_text("utf-8")
     assert "Use llguidance: it works on 1 of your 2 schemas and refuses 1." in page
-    assert "What to change" in page and "Then it works on llguidance, xgrammar too." in page
+    assert "What to change" in page and "Then it works on llguidance too." in page
 
 
 def test_a_folder_of_that_name_is_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,6 +162,10 @@ def test_a_backend_that_the_engine_lacks_is_called_so(advised: Path) -> None:
     ]:
         notes = replace(advice, engine="e", offer=Offer(arms, are_wrappers, ("gone",))).notes
         assert len(notes) == len(said) and all(map(str.startswith, notes, said))
+    offer = Offer({backend: ""}, False, (), has_wrappers=False)
+    assert replace(advice, engine="e", offer=offer).notes == (
+        "What was tried is the grammar code that e runs, as a library has it here.",
+    )
 
 
 def test_one_tokenizer_is_asked_about(advised: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -228,6 +239,70 @@ def test_a_schema_is_rewritten_so_that_it_works(advised: Path, capsys: pytest.Ca
     assert "Then it works on llguidance too." in page
 
 
+def test_a_rewrite_is_looked_at_as_closely_as_the_schema(
+    advised: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And along documents that are made for it: nothing else is known of its schema alone."""
+    asked: list[tuple[Request, list[str]]] = []
+
+    def kept(request: Request, *more: Any) -> Outcome:
+        asked.append(
+            (request, [case.name for case in read_cases(find_suite(request.suites[0])) if case.instances])
+        )
+        return run(request, *more)
+
+    monkeypatch.setattr(advice_module, "run", kept)
+    mine: dict[str, Any] = {"description": "mine", "schema": TOOLS["tools"][1]["input_schema"]}
+    mine["tests"] = [{"data": {"names": ["a"]}, "valid": True}]
+    made = {"description": "made", "schema": {**mine["schema"], "title": "another"}}
+    (advised / "both.jsonl").write_text("".join(json.dumps(each) + "\n" for each in (mine, made)))
+    harness.advise(advised / "both.jsonl", backends=["llguidance"], tokenizer="bytes", out=advised / "both")
+    (before, _), (after, with_documents) = asked
+    assert replace(after, suites=before.suites, out=before.out) == before and before.effort
+    assert set(with_documents) == {"mine"}
+
+
+@pytest.mark.parametrize(
+    ("before", "is_cut", "helps"),
+    [
+        (CaseState.SILENTLY_WRONG, False, True),
+        (CaseState.SILENTLY_WRONG, True, False),
+        (CaseState.REFUSED, True, True),
+    ],
+)
+def test_a_fault_is_mended_only_where_all_was_looked_at_again(
+    before: CaseState, is_cut: bool, helps: bool
+) -> None:
+    grammar = Grammar("json_schema", '{"enum": [1]}')
+    rewrite = Case(case_id(grammar), "c", grammar)
+    after = CaseAnswer("s", rewrite.id, "c", CaseState.WORKS, was_cut_short=is_cut)
+    change = rewrites._best("s", rewrite, [Candidate((), rewrite)], {"a": before}, {(rewrite.id, "a"): after})
+    assert (change is not None) == helps
+
+
+def test_where_all_is_refused_and_nothing_is_known_there_is_an_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "far.json").write_text('{"properties": {"a": {"$ref": "https://example.com/x.json"}}}')
+    words = ["advise", str(tmp_path / "far.json"), "--backends", "llguidance", "--tokenizer", "bytes"]
+    assert main([*words, "--out", str(tmp_path / "out")]) == 0
+    screen = " ".join(capsys.readouterr().out.split())
+    assert screen.startswith("Nothing can be said yet") and "nothing is known. Every schema was ref" in screen
+    assert (tmp_path / "out" / "report" / "report.html").is_file()
+
+
+def test_the_answer_is_not_lost_with_its_page(
+    advised: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> NoReturn:
+        raise BadInput("no page today")
+
+    monkeypatch.setattr(page_module, "_built", broken)
+    assert advise(advised, "--out", str(advised / "pageless")) == 2
+    screen = capsys.readouterr()
+    assert "Use llguidance: it works on 1 of your 2 schemas" in screen.out and "no page today" in screen.err
+
+
 def test_an_advice_that_was_changed_is_one_line(advised: Path) -> None:
     folder = advised / "damaged"
     folder.mkdir()
@@ -254,9 +329,29 @@ def test_an_engine_is_stood_in_for_by_what_is_installed() -> None:
     assert engines(CATALOGUE) == ["e", "f"]
     offer = offer_of("e", CATALOGUE)
     assert offer.arms == {"a": "--set a"} and not offer.are_wrappers and offer.missing == ("b", "w")
+    assert offer.has_wrappers  # though it is not installed
+    assert not offer_of("f", [{**CATALOGUE[1], "version": "1", "problem": ""}]).has_wrappers
     wrapped = [CATALOGUE[0], {**CATALOGUE[2], "version": "2", "problem": ""}]
     offer = offer_of("e", wrapped)
     assert offer.arms == {"w:wrapper=a": "--set a"} and offer.are_wrappers
+
+
+def test_a_library_stands_for_an_engine_only_where_the_engines_wrapper_can_be_tried() -> None:
+    """Not vLLM's lm-format-enforcer, whose wrapper cannot be made, nor SGLang's outlines, which has another
+    outlines-core behind it (docs/engines.md)."""
+    for module in ("torch", "xgrammar", "llguidance", "outlines_core", "lmformatenforcer"):
+        pytest.importorskip(module)
+    entries = catalogue()
+    for engine in ("vllm", "sglang"):
+        offered = [
+            (bool(options), chosen)
+            for entry in entries
+            for options, chosen in entry["engines"].get(engine, {}).items()
+        ]
+        wrappers, libraries = (
+            {chosen for is_one, chosen in offered if is_one == kind} for kind in (True, False)
+        )
+        assert wrappers == libraries != set()
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,18 @@ def test_a_history_and_its_site(measured: Path, tmp_path: Path, capsys: pytest.C
     assert all(Path(each["path"]).stat().st_size == each["bytes"] for each in written)
 
 
+def test_each_file_of_a_page_is_named_once(
+    measured: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "exported"
+    told_of = told(capsys, "report", measured, "--format", "html,summary,csv", "--out", out)
+    names = [Path(each["path"]).name for each in check(told_of, "report")["written"]]
+    assert "report.json" in names and sorted(names) == sorted(each.name for each in out.iterdir())
+    alone = tmp_path / "page.html"
+    written = check(told(capsys, "report", measured, "--out", alone), "report")["written"]
+    assert [each["path"] for each in written] == [str(alone)]
+
+
 def test_forms_for_other_tools(measured: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "exported"
     written = check(

@@ -50,6 +50,9 @@ class Loose(Reference):
     object_class = EndsAnywhere
 """
 
+DIGIT_ENDS_TWO = {"regex": "[0-9]{2}", "tests": [{"text": "1", "valid": False}]}
+"""A case that `Loose` fails: it lets the output end behind one digit."""
+
 SLOW = """
 import time
 
@@ -187,6 +190,78 @@ def test_cases_are_chosen_by_tag_dialect_and_name(
     assert len([line for line in result.outlines if "grammarbench[" in line]) == chosen
 
 
+def test_two_suites_of_one_name_are_told_apart(repository: pytest.Pytester) -> None:
+    """The run calls the second one `same-2`, and what it came to is that suite's, not the first one's."""
+    right = DIGIT_ENDS_TWO | {"tests": [{"text": "12", "valid": True}]}
+    folders = [repository.mkdir(name) / "same" for name in ("one", "two")]
+    for folder, case in zip(folders, (right, DIGIT_ENDS_TWO), strict=True):
+        folder.mkdir()
+        (folder / "x.json").write_text(json.dumps(case))
+    result = repository.runpytest_subprocess(
+        *("-p", "no:cacheprovider", "-rA", "--grammarbench-backend=loose_backend:Loose"),
+        *(f"--grammarbench-suite={folder}" for folder in folders),
+        timeout=100,
+    )
+    assert result.parseoutcomes() == {"passed": 2, "failed": 1}
+    result.stdout.fnmatch_lines_random(["PASSED *-same-x-*", "FAILED *-same-2-x-*"])
+
+
+@pytest.mark.parametrize("tag", ["xfail", "skip", "theirs"])
+def test_a_tag_that_is_a_mark_of_others_is_none_of_the_case(repository: pytest.Pytester, tag: str) -> None:
+    """The repository's own conftest reads an argument of its mark, which no tag has."""
+    (repository.path / "cases.jsonl").write_text(json.dumps(DIGIT_ENDS_TWO | {"tags": [tag]}) + "\n")
+    repository.makeconftest(
+        """
+        def pytest_configure(config):
+            config.addinivalue_line("markers", "theirs(where): of the repository")
+
+        def pytest_runtest_setup(item):
+            for mark in item.iter_markers("theirs"):
+                mark.args[0]
+        """
+    )
+    result = run(repository, "loose_backend:Loose", "-k", f"{tag} and grammarbench")
+    assert result.parseoutcomes() == {"failed": 1, "deselected": 1}
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+
+
+def test_a_repository_may_skip_a_case_by_a_mark(repository: pytest.Pytester) -> None:
+    repository.makeconftest(
+        """
+        import pytest
+
+        def pytest_collection_modifyitems(items):
+            for item in items:
+                item.add_marker(pytest.mark.skip("not today"))
+        """
+    )
+    assert run(repository, "reference").parseoutcomes() == {"skipped": 4}
+
+
+@pytest.mark.parametrize("options", [("-n2",), ("--dist=each", "--tx=popen")])
+def test_sharing_out_by_xdist_is_refused(repository: pytest.Pytester, options: tuple[str, ...]) -> None:
+    refused = run(repository, "reference", *options)
+    assert refused.ret == pytest.ExitCode.USAGE_ERROR
+    (line,) = filter(None, refused.errlines)
+    assert "leave -n out (or give -n0)" in line and not refused.outlines
+
+
+def test_xdist_is_refused_only_where_it_shares_out_our_cases(repository: pytest.Pytester) -> None:
+    run(repository, "reference", "-n2", "-n0", "-kletters").assert_outcomes(passed=1, deselected=3)
+    repository.runpytest_subprocess("-n1", timeout=100).assert_outcomes(passed=1)
+
+
+def test_what_failed_last_is_run_again(repository: pytest.Pytester) -> None:
+    """Alone with `--lf`, and first with `--ff`."""
+    ours = ["--grammarbench-backend=loose_backend:Loose", "--grammarbench-suite=cases.jsonl"]
+    first = repository.runpytest_subprocess(*ours, timeout=100)
+    assert first.parseoutcomes() == {"passed": 2, "failed": 1, "skipped": 1}
+    again = repository.runpytest_subprocess(*ours, "--lf", timeout=100)
+    assert again.parseoutcomes() == {"failed": 1, "deselected": 3}
+    ordered = repository.runpytest_inprocess(*ours, "--ff", "--collect-only", "-q")
+    assert ordered.outlines[0].startswith("::grammarbench[loose_backend:Loose-cases-digits_")
+
+
 @pytest.mark.long
 def test_recorded_failures_are_strict_xfails(repository: pytest.Pytester) -> None:
     wrong = "loose_backend:Loose"
@@ -270,7 +345,6 @@ def test_a_declined_case_is_skipped_and_a_failure_of_ours_is_an_error(repository
         (("--grammarbench-backend=nosuch",), 'there is no backend "nosuch"'),
         (("--grammarbench-suite=nosuch",), 'unknown suite "nosuch"'),
         (("--grammarbench-expect=nosuch.json",), "nosuch.json: cannot be read"),
-        (("-n2",), "leave -n out"),
     ],
 )
 def test_bad_input_ends_pytest_with_one_line(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import synthetic
@@ -20,10 +21,12 @@ from harness.backend.environments.releases import between, withdrawn
 from harness.backend.registry import BackendSpec
 from harness.cli.main import main
 from harness.diagnose.bisect import outcome as bisect
-from harness.diagnose.bisect.outcome import difference_of, first_bad, shown
+from harness.diagnose.bisect.outcome import first_bad
+from harness.diagnose.bisect.sought import difference_of, shown
 from harness.errors import BadInput, did_you_mean
 from harness.outcomes.differences import difference_lines, differences, outcomes
 from harness.rows.row import CHECKS_MODE, OUT_OF_TIME, Finding, Row
+from harness.running.session import Request
 
 CASE = {
     "description": "a choice",
@@ -205,7 +208,9 @@ def searched(monkeypatch: pytest.MonkeyPatch, wrong: set[str], versions: list[st
     )
 
 
-def searched_rows(monkeypatch: pytest.MonkeyPatch, rows: dict[str, tuple[Row, ...]]) -> bisect.BisectResult:
+def searched_rows(
+    monkeypatch: pytest.MonkeyPatch, rows: Mapping[str, tuple[Row, ...]]
+) -> bisect.BisectResult:
     """The answer for a backend whose versions have these rows; each is walked once at most."""
     versions, walked = list(rows), list[str]()
 
@@ -214,10 +219,15 @@ def searched_rows(monkeypatch: pytest.MonkeyPatch, rows: dict[str, tuple[Row, ..
         assert len(set(walked)) == len(walked), "rows are kept by version"
         return rows[str(spec.version)]
 
+    monkeypatch.setattr(bisect, "walked", walk)
+    return asked(monkeypatch, versions)
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, versions: list[str]) -> bisect.BisectResult:
+    """The answer for a backend of these versions, which are not installed."""
     monkeypatch.setattr(bisect, "without_version", lambda _: (BackendSpec("toy"), "toy", versions[0]))
     monkeypatch.setattr(bisect, "check_named", lambda *_: None)
     monkeypatch.setattr(bisect, "place", lambda spec, *_: (spec, "python"))
-    monkeypatch.setattr(bisect, "walked", walk)
     question = bisect.Question("toy", "a case", ())
     return bisect.bisect(question, versions[0], versions[-1], lambda _: None, lambda _: versions)
 
@@ -287,6 +297,55 @@ def test_a_version_that_missed_the_deadline_tells_nothing_of_a_fault(monkeypatch
     rows: dict[str, tuple[Row, ...]] = {"1": (RIGHT_ROW,), "2": (LATE,), "3": (ACCEPTS,), "4": (ACCEPTS,)}
     found = searched_rows(monkeypatch, rows)
     assert found.to_json()["candidates"] == ["2", "3"] and dict(found.steps)["2"].startswith("skipped")
+
+
+@pytest.mark.parametrize("status", ["backend_error", "crash", "oom"])
+@pytest.mark.parametrize("is_repair", [False, True])
+def test_a_version_that_breaks_tells_nothing_of_another_fault(
+    monkeypatch: pytest.MonkeyPatch, status: str, is_repair: bool
+) -> None:
+    """The fault comes with 2, or goes with 4, and 3 breaks."""
+    broken = synthetic.row(valid=False, status=status, accepted=None, phase="load", text="x")
+    rows: dict[str, tuple[Row, ...]] = {
+        "1": (RIGHT_ROW,),
+        "2": (ACCEPTS,),
+        "3": (broken,),
+        "4": (ACCEPTS,),
+        "5": (ACCEPTS,),
+    }
+    if is_repair:
+        rows |= {"1": (ACCEPTS,), "4": (RIGHT_ROW,), "5": (RIGHT_ROW,)}
+    found = searched_rows(monkeypatch, rows)
+    assert found.to_json()["candidates"] == (["3", "4"] if is_repair else ["2"])
+    assert dict(found.steps)["3"].startswith("skipped: ")
+
+
+def test_a_version_that_breaks_shows_that_it_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = synthetic.row(valid=False, status="crash", accepted=None, phase="fill")
+    late = {"1": (RIGHT_ROW,), "2": (broken,), "3": (broken,)}
+    assert searched_rows(monkeypatch, late).to_json()["candidates"] == ["2"]
+    mended = {"1": (broken,), "2": (broken,), "3": (broken,), "4": (ACCEPTS,)}
+    assert searched_rows(monkeypatch, mended).to_json()["candidates"] == ["4"]
+
+
+def test_a_version_that_cannot_be_loaded_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The run refuses 3, in which the backend has no such option; the fault comes with 4."""
+
+    def refused_or_run(request: Request, *_: object) -> SimpleNamespace:
+        version = request.backends.partition("==")[2]
+        if version == "3":
+            raise BadInput('"toy" has no option "x"')
+        return SimpleNamespace(folder=version)
+
+    monkeypatch.setattr(bisect, "run_session", refused_or_run)
+    monkeypatch.setattr(bisect, "read_rows", lambda version: WRONG_ROWS if version >= "4" else RIGHT_ROWS)
+    found = asked(monkeypatch, ["1", "2", "3", "4", "5"])
+    assert found.to_json()["candidates"] == ["3", "4"]
+    assert dict(found.steps)["3"] == 'skipped: "toy" has no option "x"'
+    with pytest.raises(BadInput, match=r'toy 3 cannot be told, .*: "toy" has no option "x"'):
+        asked(monkeypatch, ["1", "2", "3"])
 
 
 PARTIAL = synthetic.row(
@@ -363,6 +422,28 @@ def test_a_fault_that_came_and_one_that_went_are_told_apart(monkeypatch: pytest.
     assert "fixed in toy==3" in found.text("toy") and "toy==4 is the first version with it" in found.text(
         "toy"
     )
+
+
+def test_what_speaks_against_an_answer_is_told_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second fault is in 3 too, where the search for the first one looked, and then from 7 on."""
+    numbers = range(1, 10)
+    faulty = {
+        str(number): of_two(
+            ACCEPTS if number >= 3 else RIGHT_ROW, ACCEPTS if number in (3, 7, 8, 9) else RIGHT_ROW
+        )
+        for number in numbers
+    }
+    found = searched_rows(monkeypatch, faulty)
+    lines = found.text("toy").splitlines()
+    place = lines.index("toy==7 is the first version with it; 6 is the last without")
+    assert lines[place + 1] == "yet 3 shows it: it came and went more than once"
+    assert found.text("toy").count("yet ") == 1
+    said = [(each["also_in"], each["not_in"]) for each in found.to_json()["changes"]]
+    assert said == [([], []), (["3"], [])]
+    mended = dict(zip(faulty, list(faulty.values())[::-1], strict=True))
+    found = searched_rows(monkeypatch, mended)
+    assert "yet 7 still has the fault: it came and went more than once" in found.text("toy").splitlines()
+    assert [each["not_in"] for each in found.to_json()["changes"]] == [["7"], []]
 
 
 def test_an_unknown_case_is_one_short_line_before_anything_is_installed(

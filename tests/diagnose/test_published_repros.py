@@ -81,6 +81,17 @@ def test_every_script_is_run_and_spoken_of() -> None:
     assert all(f"(repros/{name}.py)" in PAGES for name in SHOWN)
 
 
+@pytest.mark.parametrize("name", [name for name in SHOWN if name.startswith(("vllm_", "sglang_"))])
+def test_a_script_without_its_engine_says_which_it_needs(name: str) -> None:
+    path = FOLDER / f"{name}.py"
+    library, version = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ").split()
+    if installed_version(library):
+        pytest.skip(f"{library} is installed")
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [f"this script needs {library} {version}, which is not installed"]
+
+
 @pytest.mark.parametrize("name", SHOWN)
 @pytest.mark.long
 def test_the_script_shows_the_fault(name: str) -> None:

@@ -34,7 +34,7 @@ def one(schema: Any, draft: str | None = None, formats: bool = False) -> Case:
 def scripted(
     grammar: Grammar, content: bytes, valid: bool, draft: str | None = None, formats: bool = False
 ) -> tuple[str, list[str]]:
-    """The script, and what it prints before the tokens of the walk; it must run to its end."""
+    """The script, and what it prints before the tokens of the walk."""
     shown = Shown(
         library="a 1",
         grammar=grammar,
@@ -50,11 +50,16 @@ def scripted(
         draft=draft,
     )
     text = stand_alone(shown, BODY)
+    return text, printed_by(text)[:-1]
+
+
+def printed_by(text: str) -> list[str]:
+    """The lines that a script prints; it must run to its end."""
     done = subprocess.run(
         [sys.executable, "-I", "-"], input=text.encode(), capture_output=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr.decode() + text
-    return text, done.stdout.decode().splitlines()[:-1]
+    return done.stdout.decode().splitlines()
 
 
 TRUE = {
@@ -132,6 +137,26 @@ def test_a_regex_and_a_choice_are_asked_too_and_a_slow_one_is_not_cited(
     slow = Grammar("regex", "(a|b|ab)*(?=(?P<x>c))(?P=x)d(a|aa)+$|((a*)*)*b")
     found = evidence(slow, b"a" * 60, False, None, False)
     assert found is None or found.agrees
+
+
+@pytest.mark.parametrize(
+    ("grammar", "content", "module"),
+    [
+        (Grammar("json_schema", '{"type": "integer"}'), b"1", "jsonschema"),
+        (Grammar("json_schema", '{"type": "string", "pattern": "^.$"}'), '"é"'.encode(), "jsonschema"),
+        (Grammar("json_schema", r'{"type": "string", "pattern": "^\\w$"}'), b'"a"', "jsonschema"),
+        (Grammar("regex", "a+"), b"aa", "regex"),
+    ],
+)
+def test_a_script_shows_the_backend_where_its_validator_is_missing(
+    grammar: Grammar, content: bytes, module: str
+) -> None:
+    text, (judged,) = scripted(grammar, content, True)
+    assert judged.endswith("the instance is valid")
+    lacking = f"import sys\nsys.modules.update(dict.fromkeys(['{module}', '{module}_rs']))\n"
+    said, walked = printed_by(lacking + text)
+    assert said.startswith("the instance is not judged here: ") and module in said
+    assert walked.endswith("True True")
 
 
 def test_where_one_matcher_of_regexes_errs_the_other_one_is_cited() -> None:

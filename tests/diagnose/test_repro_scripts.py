@@ -13,6 +13,7 @@ from harness.backend.registry import make, parse_spec
 from harness.backend.vocabulary import byte_vocabulary
 from harness.diagnose.repro.standalone import Shown, stand_alone
 from harness.diagnose.shrink import Outcome
+from harness.diagnose.shrink.stepping import small_vocabulary, stepped
 
 REFUSED: dict[str, tuple[Dialect, str, str]] = {
     "llguidance": ("json_schema", '{"uniqueItems": true}', 'Unimplemented keys: ["uniqueItems"]'),
@@ -25,7 +26,9 @@ REFUSED: dict[str, tuple[Dialect, str, str]] = {
 """For each backend a grammar that it does not take, and what its library says of that."""
 
 
-def ran(backend: str, grammar: Grammar) -> subprocess.CompletedProcess[str]:
+def ran(
+    backend: str, grammar: Grammar, walk: tuple[bytes, ...] = (b"a",)
+) -> subprocess.CompletedProcess[str]:
     if backend == "llama-cpp":  # of the six the only one that `backends` and `more` do not install
         pytest.importorskip("llama_cpp")
     shown = Shown(
@@ -33,12 +36,12 @@ def ran(backend: str, grammar: Grammar) -> subprocess.CompletedProcess[str]:
         grammar=grammar,
         content=b"a",
         valid=None,
-        walk=(b"a",),
+        walk=walk,
         asserts_formats=False,
         ends=True,
         outcome=Outcome("declined", "unsupported"),
         text="",
-        words=(),
+        words=tuple(word for word in walk if len(word) > 1),
         vocabulary="bytes",
     )
     text = stand_alone(shown, make(parse_spec(backend), byte_vocabulary()).script(grammar))
@@ -59,3 +62,21 @@ def test_a_script_shows_a_walk_of_a_grammar_that_its_library_takes(backend: str)
     done = ran(backend, Grammar("regex", "b*a"))
     assert done.returncode == 0, done.stderr
     assert [line.split()[-2:] for line in done.stdout.splitlines()] == [["True", "True"]] * 2
+
+
+@pytest.mark.parametrize(
+    "backend", [pytest.param(name, marks=[pytest.mark.long] * (name != "llguidance")) for name in REFUSED]
+)
+@pytest.mark.parametrize("walk", [(b"ab", b"cd"), (b"a", b"bcd")])
+def test_a_script_shows_what_was_seen_on_the_tokens_that_it_has(
+    backend: str, walk: tuple[bytes, ...]
+) -> None:
+    """In forced text the tokens depend on how the tokenizer cuts it, for the backends that ask it."""
+    grammar = Grammar("regex", "abcd")
+    done = ran(backend, grammar, walk)
+    assert done.returncode == 0, done.stderr
+    few = small_vocabulary([word for word in walk if len(word) > 1])
+    tokens = [few.ids_by_bytes[word] for word in walk]
+    steps = list(stepped(make(parse_spec(backend), few), grammar, [*tokens, few.eos_token]))
+    seen = [[str(step.allowed), str(step.accepted)] for step in steps]
+    assert [line.split()[-2:] for line in done.stdout.splitlines()] == seen

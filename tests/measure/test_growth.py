@@ -3,6 +3,7 @@ warm are not mixed, and a whole measurement of a backend that hangs and refuses.
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 from collections.abc import Callable, Sequence
@@ -21,13 +22,14 @@ from harness.backend.vocabulary import load_vocabulary
 from harness.cli.main import main
 from harness.errors import BadInput
 from harness.measure import passes
-from harness.measure.growth import conclude, session, show
+from harness.measure.growth import conclude, record, session, show
 from harness.measure.growth import handler as handler_module
 from harness.measure.growth.axes import Axis, axes, chosen_axes, different_schema
 from harness.measure.growth.conclude import FIGURES, Conclusion, concluded
 from harness.measure.growth.fit import Growth, growth, slope
 from harness.measure.growth.handler import GrowthHandler
 from harness.measure.growth.record import (
+    FILE,
     Block,
     Grown,
     GrowthArm,
@@ -74,6 +76,20 @@ def test_an_exponential_is_told_from_a_power(base: float) -> None:
     assert found.kind == "exponential" and found.base == pytest.approx(base, rel=0.02)
     power = growth(sizes, [wavering(1e5 + 1e4 * n**4, n) for n in sizes])
     assert power.kind != "exponential", "a steep power is none"
+
+
+@pytest.mark.parametrize(
+    "before", [(1e5, 1.6e5, 1e5, 1.7e5, 1.65e5, 0.95e5), (1e5, 9e4, 1.6e5, 1.1e5, 1e5, 1.5e5)]
+)
+def test_a_jump_after_scatter_is_no_exponential(before: Sequence[float]) -> None:
+    for jump in (1e8, 1e9):
+        assert growth(SIZES[:7], [*before, jump]).kind != "exponential"
+
+
+@pytest.mark.parametrize("costs", [[1e6 / n for n in SIZES], [1e5] * 6 + [1e6, 1e6] + [1e5] * 3])
+def test_what_falls_or_has_a_hump_is_not_constant(costs: Sequence[float]) -> None:
+    found = growth(SIZES, costs)
+    assert found.kind == "not judged" and "falls, or is highest between" in found.why
 
 
 def test_too_few_sizes_are_not_judged() -> None:
@@ -326,6 +342,23 @@ def test_of_what_was_measured_anew_the_last_line_counts(tmp_path: Path) -> None:
     assert "our own code" not in show.text(read)
 
 
+def test_what_was_measured_is_never_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a full disk that would lose it."""
+    before = written(tmp_path, *points("ok", "ok"))
+    with open(tmp_path / FILE, "ab") as file:
+        file.write(b'{"kind": "poi')
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(record, "write_lines", full)
+    with pytest.raises(OSError, match="no space"):
+        GrowthRecorder(tmp_path, before.plan, resume=True)
+    assert read_growth(tmp_path) == before
+    assert (tmp_path / FILE).read_bytes().endswith(b"\n")
+
+
 @pytest.mark.parametrize("first", [500, -500])
 def test_blocks_without_those_before_them_are_bad_input(tmp_path: Path, first: int) -> None:
     with pytest.raises(BadInput, match="a block of schemas that does not follow those before it"):
@@ -477,6 +510,16 @@ def test_many_schemas_are_bounded_or_grow(per_schema: float, verdict: str) -> No
     assert found.verdict == verdict and found.compiled == 10_000
     assert found.slope is not None and found.slope.per_step == pytest.approx(per_schema, abs=10)
     assert slope([[(0, 1.0), (500, 2.0)]]) is None
+
+
+def test_a_last_block_of_few_schemas_weighs_as_little_as_it_is() -> None:
+    """An allocator takes 300 kB once, in a whole block or in one that was cut off after three schemas."""
+    flat = [(500 * number, 30e6) for number in range(1, 10)]
+    whole, cut = slope([[*flat, (5000, 30.3e6)]]), slope([[*flat, (4503, 30.3e6)]])
+    assert whole is not None and cut is not None
+    assert (whole.per_step, whole.steps) == (150.0, 2000)
+    assert cut.per_step == pytest.approx(whole.per_step, rel=0.01)
+    assert [cut.low, cut.high] == pytest.approx([whole.low, whole.high], rel=0.01)
 
 
 def test_a_killed_process_of_many_schemas_is_told() -> None:

@@ -50,6 +50,12 @@ def test_less_than_the_margin_is_no_change(tmp_path: Path, head: float) -> None:
     assert is_proven(found, Figures(read_measurement(tmp_path)))
 
 
+def test_one_fork_would_have_seen_no_change(tmp_path: Path) -> None:
+    found = measured(tmp_path, 1.0, forks=1)
+    said = " ".join(show.proof_text(Figures(read_measurement(tmp_path)), found).split())
+    assert "1 fork, intervals" in said and "fill none: one fork" in said and "inf" not in said
+
+
 def test_without_an_equivalent_copy_nothing_is_said(tmp_path: Path) -> None:
     arms = {REFERENCE: steady(1, seed=1), HEAD: steady(1.5, seed=2), COPY: steady(1.3, seed=3)}
     write_measurement(tmp_path, arms)

@@ -17,6 +17,7 @@ DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 A, B = {"properties": {"a": True}}, {"properties": {"b": True}}
 SUB = {"$id": "http://x/sub", "$defs": {"p": A}, "$ref": "#/$defs/p"}
 """A subschema with an identifier, of which `#` in it is the beginning."""
+INTEGER = {"$id": "http://x/sub", "$defs": {"p": {"type": "integer"}}, "$ref": "#/$defs/p"}
 TREE = {
     "type": "object",
     "properties": {"a": {"$ref": "#", "unevaluatedProperties": False}},
@@ -49,6 +50,26 @@ def closed(**keywords: Any) -> dict[str, Any]:
         ({"$id": "http://x/r", "properties": {"a": {"$ref": "s/a"}},
           "$defs": {"i": {"$id": "s/a", "$ref": "#/$defs/x", "$defs": {"x": {"type": "integer"}}}}}, None,
          ['{"a":1}'], ['{"a":""}']),
+        # So does one below `not`, `if`, `contains` and `oneOf`.
+        *(({"$id": "http://x/root", "$defs": {"p": True}, **keyword}, draft, valid, invalid)
+          for draft in ("draft2019-09", "draft2020-12")
+          for keyword, valid, invalid in (({"not": INTEGER}, ['"a"'], ["1"]),
+                                          ({"if": INTEGER, "then": False}, ['"a"'], ["1"]),
+                                          ({"contains": INTEGER}, ['["a",1]'], ['["a"]']),
+                                          ({"oneOf": [True, INTEGER]}, ['"a"'], ["1"]))),
+        ({"definitions": {"p": True}, "contains": {"$id": "http://x/i", "items": {"$ref": "#/definitions/p"},
+          "definitions": {"p": {"type": "integer"}}}}, "draft7", ["[[1]]"], ['[["a"]]']),
+        # A mere name is looked up in a schema without an identifier, or with one that has no path.
+        *(({**identifier, "$defs": {"n": {"$dynamicAnchor": "node", "type": "integer"}},
+            "properties": {"a": {"$ref": "#node"}}}, None, ['{"a":1}'], ['{"a":""}'])
+          for identifier in ({}, {"$id": "urn:x:y"})),
+        # `additionalItems` says nothing beside an `items` that is no list.
+        *(({"type": "array", "items": items, "additionalItems": False}, draft, ["[]", "[1]"], invalid)
+          for draft in ("draft6", "draft2019-09")
+          for items, invalid in ((True, ["1"]), ({"type": "integer"}, ['[""]']))),
+        ({"type": "array", "items": False, "additionalItems": True}, "draft2019-09", ["[]"], ["[1]"]),
+        ({"type": "array", "items": [True], "additionalItems": {"type": "integer"}}, "draft2019-09",
+         ["[]", '["",1]'], ['["",""]']),
         # Draft 4 has no `const`, beside `uniqueItems` neither.
         ({"type": "array", "items": {"const": 1, "enum": [1, 2]}, "uniqueItems": True}, "draft4", ["[2,1]"],
          ["[2,2]"]),
@@ -128,6 +149,35 @@ def test_a_schema_without_identifier_is_in_the_scope_of_dynamic_references(
     text = json.dumps({**identifier, **anchor, **schema})
     assert document_is_valid(text, b"[1,[1]]", draft, False)
     assert not document_is_valid(text, b'[1,[""]]', draft, False)
+
+
+@pytest.mark.parametrize(
+    ("schema", "draft", "valid", "invalid"),
+    [
+        # The root is on the way to `r2`, though no reference leads there.
+        ({"$id": "http://x/root", "$recursiveAnchor": True, "unevaluatedProperties": False, "properties":
+          {"a": {"$id": "r2", "$recursiveAnchor": True, "properties": {"b": {"$recursiveRef": "#"}}}}},
+         "draft2019-09", '{"a":{"b":{"a":{}}}}', '{"a":{"b":{"z":1}}}'),
+        ({"$id": "http://x/root", "$defs": {"y": {"$dynamicAnchor": "n", "type": "string"}},
+          "prefixItems": [{"$id": "r2", "$defs": {"x": {"$dynamicAnchor": "n"}}, "$dynamicRef": "#n"}]},
+         "draft2020-12", '[""]', "[[]]"),
+        # What a dynamic reference finds is read within its own resource.
+        ({"$id": "http://x/root", "$ref": "list", "$defs": {
+            "foo": {"$dynamicAnchor": "n", "$ref": "#/$defs/bar"}, "bar": {"type": "string"},
+            "list": {"$id": "list", "type": "array", "items": {"$dynamicRef": "#n"}, "$defs": {
+                "n": {"$dynamicAnchor": "n"}, "bar": {"type": "integer"}}}}},
+         "draft2020-12", '["a"]', "[1]"),
+        ({"$id": "http://x/a/", "$ref": "b/#n", "$defs": {"i": {
+            "$id": "b/", "$dynamicAnchor": "n", "$ref": "#/$defs/s", "$defs": {"s": {"type": "integer"}}}}},
+         "draft2020-12", "1", '"a"'),
+    ],
+)  # fmt: skip
+def test_a_dynamic_reference_knows_the_resources_around_it(
+    schema: Any, draft: str, valid: str, invalid: str
+) -> None:
+    text = json.dumps(schema)
+    assert document_is_valid(text, valid.encode(), draft, False)
+    assert not document_is_valid(text, invalid.encode(), draft, False)
 
 
 def test_what_a_reference_finds_where_no_schema_stands_may_be_none() -> None:

@@ -147,8 +147,8 @@ def takes_brackets_for_parentheses(patch: pytest.MonkeyPatch) -> None:
 
 
 def takes_a_dot_for_a_line_end_too(patch: pytest.MonkeyPatch) -> None:
-    written = lexemes._with_dots_written_out
-    patch.setattr(lexemes, "_with_dots_written_out", lambda pattern, _: written(pattern, True))
+    right = lexemes._with_its_dots
+    patch.setattr(lexemes, "_with_its_dots", lambda pattern, _, dialect: right(pattern, True, dialect))
 
 
 def takes_an_empty_alternative_for_none(patch: pytest.MonkeyPatch) -> None:
@@ -224,6 +224,9 @@ WITHOUT = {
     "another library": ("%import python.NAME\nstart: NAME", "an import from elsewhere"),
     "a flag": ("start: /a/m", "the flag m"),
     "a flag inside": ("start: /(?i:a)/", "(?i"),
+    "a flag behind a class": ("start: /[[:alpha:]](?i:a)/", "(?i"),
+    "what never matches": ("start: /a|(*FAIL)/", "what never matches"),
+    "a group that ends first": ("start: /a)(?:b/is", "unbalanced parenthesis"),
     "a lookahead": ("start: /a(?=b)/", "(?="),
     "an anchor": ("start: /^a/", "an anchor"),
     "a boundary": (r"start: /a\b/", "a word boundary"),
@@ -311,6 +314,42 @@ def test_either_case_is_the_same_of_literals_and_of_expressions(
     assert "".join(each for each in "iIkK\u212ahHİı1" if language.accepts(each.encode())) == "".join(
         each for each in "iIkK\u212ahHİı1" if each in taken
     )
+
+
+@pytest.mark.parametrize(
+    ("expression", "dialect", "taken", "refused"),
+    [
+        ("/[[:alnum:]_.]+/", "python", ["a.b", "."], ["a]", "-"]),
+        ("/[[:^alpha:].]./s", "python", [".]", "1\n"], ["ab", "1"]),
+        ("/[[:alpha:].]/s", "python", [".", "a"], ["a]", "]"]),
+        ("/[^]a.]./", "python", ["[.", "\n\r"], ["].", "..", "[\n"]),
+        ("/[[(?=]+./", "python", ["((", "=b", "[."], ["b=", "(\n"]),
+        ("/[a[.]b.]/", "rust", [".", "a", "b"], ["[", "]", "a]"]),
+        ("/[a[.]].|b/is", "rust", ["A\n", ".]", "B"], ["[]", "a"]),
+        ("/[].]|./", "ecma", [".", "]", "\r", "\u2028"], ["\n", ".]"]),
+        ("/[^]./s", "javascript", ["a]", "\n\n"], ["a", "."]),
+        ("/[[.]./", "ecma", [".]", "[\r"], ["a.", ".\n"]),
+    ],
+)
+def test_a_dot_is_every_character_but_a_line_feed_and_in_a_class_itself(
+    expression: str, dialect: RegexDialect, taken: list[str], refused: list[str]
+) -> None:
+    language = lark_automaton(f"start: {expression}", dialect)
+    assert [text for text in [*taken, *refused] if language.accepts(text.encode())] == taken
+
+
+@pytest.mark.parametrize("terminal", ["A{0} A{0}", "A{0} | A{0}", "A{0}? A{0}?", "A{0}~2 A{0}*"])
+@pytest.mark.parametrize("last", ['""', "/(?:)/", "/a{0}|/", '"a"'])
+def test_terminals_that_name_each_other_twice_end_in_time(terminal: str, last: str) -> None:
+    lines = [f"A{number}: {terminal.format(number + 1)}" for number in range(60)]
+    grammar = "\n".join(["start: A0", *lines, f"A60: {last}"])
+    for lexer in (False, True):
+        if last == '"a"':
+            with pytest.raises(NoOracle, match=r"symbols|positions"):
+                lark_automaton(grammar, lexer=lexer)
+        else:
+            language = lark_automaton(grammar, lexer=lexer)
+            assert language.accepts(b"") and not language.accepts(b"a")
 
 
 @pytest.mark.parametrize(

@@ -274,6 +274,21 @@ def test_what_has_no_reference_says_why(triggers: list[str], begin: str, schema:
         outputs_of(tag(triggers, (begin, True, "."), (begin, schema, ".")))
 
 
+@pytest.mark.parametrize("number", ["9007199254740993.5", "0.1000000000000000000001", "1e400", "1e-400"])
+@pytest.mark.parametrize(
+    "tag",
+    [
+        '{"triggers": ["<"], "structures": [{"begin": "<", "schema": {"const": NUMBER}, "end": ">"}]}',
+        '{"format": {"type": "json_schema", "json_schema": {"const": NUMBER}}}',
+    ],
+)
+def test_a_number_that_no_double_is_has_no_reference(tag: str, number: str) -> None:
+    """Its schemas are read with doubles, by which another number would be the right one."""
+    with pytest.raises(NoOracle, match=f"the number {number}, which is another as a double"):
+        outputs_of(Grammar("structural_tag", tag.replace("NUMBER", number)))
+    assert outputs_of(Grammar("structural_tag", tag.replace("NUMBER", "0.10")))
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"triggers": ["a"]}', '{"triggers": "a", "structures": []}'])
 def test_what_is_no_structural_tag_says_so(text: str) -> None:
     with pytest.raises(NoOracle, match="no structural tag"):

@@ -352,6 +352,34 @@ def test_many_schemas_cost_no_more_than_one() -> None:
         outputs_of(tag({"type": "or", "elements": numbers}), seconds=0.05)
 
 
+def test_many_free_texts_cost_no_more_than_one() -> None:
+    def any_texts(count: int, size: int) -> Grammar:
+        texts = [{"type": "any_text", "excludes": [f"{number:05}" + "x" * size]} for number in range(count)]
+        return tag({"type": "or", "elements": texts})
+
+    assert outputs_of(any_texts(1, 4_000)).accepts(b"abc")
+    with pytest.raises(NoOracle, match="too long, or too many"):
+        outputs_of(any_texts(300, 4_000))
+    with pytest.raises(NoOracle, match="processor time"):
+        outputs_of(any_texts(5_000, 50), seconds=0.02)
+
+
+def test_free_text_that_is_repeated_counts_once() -> None:
+    calls = {"type": "dispatch", "rules": [["<" * 1_000, INTEGER]], "loop": False}
+    automaton = outputs_of(tag({"type": "repeat", "min": 50, "max": 60, "content": calls}))
+    assert automaton.accepts(b"a<<") and automaton.accepts(b"")
+
+
+@pytest.mark.parametrize("most", [-1, 10**9])
+def test_what_has_no_output_or_the_empty_one_alone_is_repeated_at_once(most: int) -> None:
+    never = {"type": "json_schema", "json_schema": False}
+    nothing = {"type": "repeat", "min": 0, "max": 0, "content": text("a")}
+    often = {"type": "repeat", "min": 10**9, "max": most}
+    assert outputs_of(tag({**often, "content": never})).start == DEAD
+    automaton = outputs_of(tag({**often, "content": nothing}))
+    assert automaton.accepts(b"") and not automaton.viable(b"a")
+
+
 def test_five_hundred_tools_have_a_reference() -> None:
     tags = [wrapped(f"<f=tool_{number}>", INTEGER, "</f>") for number in range(500)]
     automaton = outputs_of(tag({"type": "triggered_tags", "triggers": ["<f="], "tags": tags}))

@@ -16,9 +16,10 @@ from harness.cases.case import Case, Instance
 from harness.checks.documents import TOKENS_LEAD
 from harness.oracle.judge.second import violated_constraint
 from harness.outcomes.answer import Answer, CaseAnswer, Proof, evidence, read_answer, risks_by_backend
-from harness.outcomes.answer.words import RIGHT_OUTPUT
+from harness.outcomes.answer.certainty import RIGHT_OUTPUT
 from harness.outcomes.case_state import FAILED, CaseState
 from harness.outcomes.outcome import CaseRows, counts_of
+from harness.report.page.page import render
 from harness.rows.row import CHECKS_MODE, OUT_OF_TIME, Finding
 
 DECLINES = {"status": "unsupported", "phase": "compile", "accepted": None, "text": "no `contains` here"}
@@ -72,6 +73,7 @@ def _run(
     folder: Path,
     by_arm: Sequence[list[dict[str, Any]]],
     arms: Sequence[Arm],
+    effort: int = 0,
 ) -> Path:
     """Writes a run; `by_arm` has, for each arm, the fields of one row of each case."""
     documents = (Instance("one", b'{"xs": [1]}', True), Instance("xs.contains", b'{"xs": []}', False))
@@ -85,13 +87,13 @@ def _run(
         for case, fields in zip(written, rows, strict=True):
             groups.append([(synthetic.row(case=case.name, case_id=case.id, **{**who, **fields}), b"")])
     made: Path = synthetic.write_run(
-        folder, groups, synthetic.info(arms), [("first", case) for case in written]
+        folder, groups, synthetic.info(arms, effort=effort), [("first", case) for case in written]
     )
     return made
 
 
-def _answer(synthetic: ModuleType, folder: Path, *by_arm: list[dict[str, Any]]) -> Answer:
-    return read_answer(_run(synthetic, folder, by_arm, synthetic.ARMS[: len(by_arm)]))
+def _answer(synthetic: ModuleType, folder: Path, *by_arm: list[dict[str, Any]], effort: int = 0) -> Answer:
+    return read_answer(_run(synthetic, folder, by_arm, synthetic.ARMS[: len(by_arm)], effort))
 
 
 def test_a_refusal_is_better_than_a_fault_that_nobody_sees(synthetic: ModuleType, tmp_path: Path) -> None:
@@ -281,6 +283,26 @@ def test_without_anything_judged_nothing_is_recommended(synthetic: ModuleType, t
     )
 
 
+def test_why_nothing_is_known_is_said_where_every_case_was_refused(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    """The page shows it too."""
+    unknown = DECLINES | {"instance": None, "valid": None}
+    runs = [
+        _run(synthetic, tmp_path / name, [rows], synthetic.ARMS[:1])
+        for name, rows in [
+            ("all", [unknown, unknown]),
+            ("some", [unknown, {"status": "harness_error", "accepted": None}]),
+        ]
+    ]
+    all_refused, some = map(read_answer, runs)
+    why = "refused, and there is no instance with a known verdict"
+    assert all_refused.sure == "nothing is known" and len(all_refused.certainty) == 1
+    assert all_refused.certainty[0].startswith(f"Every schema was {why}")
+    assert some.certainty[1].startswith(f"The others were {why}")
+    assert f"nothing is known. Every schema was {why}" in " ".join(render(runs[:1]).split())
+
+
 def test_what_failed_through_our_own_fault_is_said(synthetic: ModuleType, tmp_path: Path) -> None:
     lost = {"status": "harness_error", "accepted": None}
     none = _answer(synthetic, tmp_path / "none", [lost, lost])
@@ -330,6 +352,15 @@ def test_the_certainty_says_where_the_time_for_checks_was_up(synthetic: ModuleTy
     answer = _answer(synthetic, tmp_path, [{}, cut_short], [{}, CHECKED])
     said = "The time for the checks was up before all were made in 1 schema of alpha."
     assert said in answer.certainty
+    for cut, sure in ((1, "high"), (2, "fair")):
+        rows = [*[{}] * (10 - cut), *[cut_short] * cut]
+        answer = _answer(synthetic, tmp_path / sure, rows, effort=2)
+        assert answer.sure == sure, "a tenth of the cases is few"
+        counted = f"{cut} schema{'s' if cut > 1 else ''}"
+        assert answer.not_looked_at == (said.replace("1 schema", counted),)
+    bare = _answer(synthetic, tmp_path / "bare", [{}] * 10)
+    assert bare.sure == "fair", "without checks it is never high"
+    assert bare.not_looked_at == ("No checks were made; only outputs were judged.",)
     arms = [replace(arm, backend="alpha", version="1.2.3") for arm in synthetic.ARMS[:2]]
     one_library = read_answer(_run(synthetic, tmp_path / "arms", [[{}, CHECKED], [{}, cut_short]], arms))
     assert said.replace("of alpha", "of alpha:any_whitespace=false") in one_library.certainty

@@ -103,7 +103,11 @@ def test_cases_that_one_backend_could_not_be_judged_on_do_not_make_them_others(
     skipped = {"status": "skipped", "accepted": None}
     rows = [(alpha, [FINE, FINE, FINE]), (gamma, [FINE, LOST, skipped])]
     answer = read_answer(run_of(synthetic, tmp_path / "run", rows))
-    assert answer.sentence.startswith("Use alpha: it works on 3 of the 3 schemas.")
+    assert answer.best is not None and answer.best.name == "alpha"
+    assert answer.sentence.startswith(
+        "alpha and gamma are equally right where all could be measured: each works on the one schema. "
+        "Of 2 schemas a part could not be measured, through our own fault."
+    )
 
 
 def test_only_the_vocabulary_that_the_answer_is_about_decides(
@@ -239,3 +243,41 @@ def test_a_run_of_the_control_alone_is_answered(synthetic: ModuleType, tmp_path:
             "unconstrained enforced nothing: every output was accepted, invalid ones too."
         )
         assert answer.risks and not answer.backends[0].is_control
+
+
+def test_what_we_lost_on_one_backend_counts_against_none(
+    synthetic: ModuleType, tmp_path: Path, alpha: Arm, gamma: Arm
+) -> None:
+    """A case that could not be measured says nothing of which backend is better, nor how sure that is."""
+    run = run_of(synthetic, tmp_path / "equal", [(alpha, [LOST, LOST, FINE, FINE]), (gamma, [FINE] * 4)])
+    equal = read_answer(run)
+    assert len(equal.equals) == 1
+    assert equal.sentence.startswith(
+        "alpha and gamma are equally right where all could be measured: each works on 2 of the 2 schemas. "
+        "Of 2 schemas a part could not be measured, through our own fault."
+    )
+    assert equal.sure == "low"
+    assert "alpha and gamma differ in 0 schemas of those that could be measured with both." in equal.certainty
+    wrong = [FINE, FINE, LETS_THROUGH, FINE]
+    better = read_answer(
+        run_of(synthetic, tmp_path / "better", [(alpha, [LOST, LOST, FINE, FINE]), (gamma, wrong)])
+    )
+    assert better.sentence.startswith(
+        "Use alpha: it works on 2 of the 4 schemas; 2 could not be measured, through our own fault. "
+        "gamma works on 3 and is silently wrong in 1"
+    )
+    lost = read_answer(
+        run_of(synthetic, tmp_path / "other", [(alpha, [FINE] * 4), (gamma, [*wrong[:3], LOST])])
+    )
+    assert lost.sentence.startswith("Use alpha: it works on 4 of the 4 schemas. gamma works on 2")
+    assert "in 1; 1 could not be measured, through our own fault." in lost.sentence
+
+
+def test_without_a_case_measured_on_all_none_is_put_before_another(
+    synthetic: ModuleType, tmp_path: Path, alpha: Arm, gamma: Arm
+) -> None:
+    answer = read_answer(run_of(synthetic, tmp_path / "run", [(alpha, [LOST, FINE]), (gamma, [FINE, LOST])]))
+    assert answer.best is None
+    assert answer.sentence.startswith(
+        "No schema was measured with all of them, by our own fault, so none is put before another"
+    )

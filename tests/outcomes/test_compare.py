@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import synthetic
 from compared import NEW, OLD, measured_run, write_run
 from measured import arm, steady, write_measurement
 from report_folders import played, write_decoding
@@ -17,6 +18,7 @@ from harness.outcomes.compare import NO_BASELINE, compare_arms, compare_runs, no
 from harness.report.page.inputs import read_inputs
 from harness.report.page.sections import comparing
 from harness.report.page.verdict import verdict
+from harness.rows.row import Row
 
 
 def test_versions_of_one_run_are_compared_in_outcomes_and_times(
@@ -380,3 +382,39 @@ def test_a_record_in_the_wrong_place_is_told_in_one_line(
     for word, place in places.items():
         said = said.replace(f" {word}", f" {place}")
     assert said in error and error.count("\n") == 1
+
+
+def named(*names: str, wrong: str = "") -> list[tuple[Row, bytes]]:
+    """Returns the rows of one case with these instances."""
+    return [
+        (synthetic.row(instance=place, instance_name=name, accepted=name != wrong), b"")
+        for place, name in enumerate(names)
+    ]
+
+
+def walked(folder: Path, *rows: tuple[Row, bytes]) -> Path:
+    return synthetic.write_run(folder, [[one] for one in rows], synthetic.info(synthetic.ARMS[:1]))
+
+
+@pytest.mark.parametrize(
+    ("after", "code", "said"),
+    [
+        (named("new", "x", "y", "y"), 0, "1 part(s) (instances, checks) of cases in both"),
+        (named("new", "x", "y", "y", wrong="x"), 1, "instance 1 (x): right -> over_constrained"),
+        (named("new", "y", "y", wrong="y"), 1, "instance 2 (y): right -> over_constrained"),
+        (named("other", "names"), 4, "1 case of both has no instance in common"),
+    ],
+    ids=["right", "wrong", "of one name", "nothing in common"],
+)
+def test_an_instance_keeps_its_counterpart_where_another_is_put_before_it(
+    tmp_path: Path,
+    after: list[tuple[Row, bytes]],
+    code: int,
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    other = (synthetic.row(case_id="1" * 12), b"")
+    base = walked(tmp_path / "base", *named("x", "y", "y"), other)
+    head = walked(tmp_path / "head", *after, other)
+    assert main(["compare", str(base), str(head), "--gate"]) == code
+    assert said in " ".join(capsys.readouterr().out.split())

@@ -17,6 +17,7 @@ from harness.cli.main import main
 from harness.errors import BadInput
 from harness.outcomes.expected import (
     RecordedArm,
+    changed_faults,
     compare_faults,
     compare_with_record,
     faults_of_row,
@@ -427,3 +428,169 @@ def test_a_record_of_another_format_says_how_to_write_it_again(tmp_path: Path) -
     (tmp_path / "old.json").write_text(json.dumps({"format": 1, "effort": 1, "seed": 0, "outcomes": {}}))
     with pytest.raises(BadInput, match=r"written in format 1, .* compare RUN --record FILE"):
         read_record(tmp_path / "old.json")
+
+
+# ----------------------------------------------------------------- what a gate must not lose, and not invent
+
+OURS: dict[str, Any] = {"status": "harness_error", "accepted": None}
+OTHER_CASE = row(case_id="1" * 12)
+
+
+def gates(tmp_path: Path, before: list[Row], after: list[Row], **header: Any) -> list[int]:
+    """Returns the exit codes of both gates: against a record of the first rows, and against their run."""
+    base, head = stored(tmp_path / "a", *before), stored(tmp_path / "b", *after, **header)
+    write_record(base, tmp_path / "base.json")
+    return [
+        main(["compare", str(against), str(head), "--gate"]) for against in (tmp_path / "base.json", base)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "new", "gone"),
+    [
+        ("wrong", "timeout", "", ""),
+        ("timeout", "wrong", "", ""),
+        ("wrong timeout", "", "", "wrong"),
+        ("", "wrong timeout", "wrong", ""),
+        ("wrong timeout", "other", "", "wrong"),
+        ("other", "wrong timeout", "wrong", ""),
+    ],
+)
+def test_a_fault_that_was_seen_beside_a_missed_deadline_may_go_as_it_may_come(
+    then: str, now: str, new: str, gone: str
+) -> None:
+    found = changed_faults(frozenset(then.split()), frozenset(now.split()))
+    assert found == (frozenset(new.split()), frozenset(gone.split()))
+
+
+def test_what_was_found_beside_a_failure_of_ours_fails_and_the_rest_is_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = [row(), checked(findings=(FINDING,)), OTHER_CASE]
+    lost = checked(**OURS, phase="check", checks={})
+    assert gates(tmp_path, before, [row(accepted=False), lost, OTHER_CASE]) == [1, 1]
+    shown = capsys.readouterr().out
+    assert "+over_constrained" in shown and "-the_mask_is_exact" not in shown
+    assert gates(tmp_path / "right", before, [row(), lost, OTHER_CASE]) == [0, 0]
+    shown = capsys.readouterr().out
+    assert shown.count("1 case(s) have a part that we did not measure") == 2
+
+
+def test_a_verdict_that_nobody_knows_is_neither_right_nor_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong, unknown = row(accepted=False), row(accepted=False, valid=None)
+    assert gates(tmp_path, [wrong, OTHER_CASE], [unknown, OTHER_CASE]) == [0, 0]
+    shown = capsys.readouterr().out
+    assert "faults that are gone" not in shown and "fixed" not in shown
+    assert "1 instance(s) are judged in one of the two only" in shown
+    crash = row(valid=None, status="crash", accepted=None)
+    assert gates(tmp_path / "crash", [unknown, OTHER_CASE], [crash, OTHER_CASE]) == [1, 1]
+
+
+@pytest.mark.parametrize("cause", ["", "partial_utf8"])
+def test_a_check_that_turns_from_too_strict_to_too_lax_fails(tmp_path: Path, cause: str) -> None:
+    finding = replace(FINDING, cause=cause)
+    over, under = (
+        checked(findings=(each,)) for each in (replace(finding, over=3), replace(finding, under=3))
+    )
+    assert gates(tmp_path, [row(), over], [row(), under]) == [1, 1]
+    assert gates(tmp_path / "same", [row(), over], [row(), over]) == [0, 0]
+
+
+def test_a_record_from_before_findings_had_a_direction_is_read_without_it(tmp_path: Path) -> None:
+    over = checked(findings=(replace(FINDING, over=3),))
+    run, file = stored(tmp_path / "a", row(), over), tmp_path / "base.json"
+    write_record(run, file)
+    value = json.loads(file.read_text())
+    (arm,) = value["arms"]
+    assert list(arm["cases"].values()) == ["the_mask_is_exact:partial_utf8:over"]
+    arm["cases"] = dict.fromkeys(arm["cases"], "the_mask_is_exact:partial_utf8")
+    kept = {key: one for key, one in value.items() if key not in ("vocabularies", "memory_bytes")}
+    file.write_text(json.dumps(kept | {"format": 3}))
+    assert compare_with_record(run, file).holds
+    under = checked(findings=(replace(FINDING, under=3),))
+    assert compare_with_record(stored(tmp_path / "b", row(), under), file).holds
+    assert not compare_with_record(stored(tmp_path / "c", row(), checked()), file).holds
+
+
+def test_an_arm_that_missed_a_deadline_in_every_case_proves_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    late = [row(**LATE), row(**LATE, case_id="1" * 12)]
+    assert gates(tmp_path, [row(), OTHER_CASE], late) == [4, 4]
+    assert " ".join(capsys.readouterr().out.split()).count("lost to a missed deadline") == 2
+    assert gates(tmp_path / "one", [row(), OTHER_CASE], [late[0], OTHER_CASE]) == [0, 0]
+
+
+def test_a_backend_of_which_nothing_is_recorded_is_named_and_proves_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "base.json"
+    write_record(stored(tmp_path / "a", row()), file)
+    wrong = row(backend="beta", backend_version="0.4", accepted=False)
+    result = compare_with_record(stored(tmp_path / "b", row(), wrong), file)
+    assert (result.exit_code, result.unknown) == (4, (RecordedArm("beta", "", "0.4", "tiny"),))
+    assert "nothing is recorded of beta 0.4 tiny: nothing is proven of it" in verdict_text(result)
+
+
+def test_what_is_recorded_is_what_was_measured(tmp_path: Path) -> None:
+    run = stored(tmp_path / "a", row(**OURS), OTHER_CASE)
+    assert write_record(run, tmp_path / "base.json") == 1
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        [row(), checked(findings=(DOCUMENTED,))],
+        [AS_DOCUMENTED, checked()],
+    ],
+    ids=["a finding", "a verdict"],
+)
+def test_what_is_no_longer_documented_fails(tmp_path: Path, before: list[Row]) -> None:
+    after = [
+        replace(one, findings=tuple(replace(f, documented=False) for f in one.findings)) for one in before
+    ]
+    assert gates(tmp_path, before, after) == [1, 1]
+
+
+def test_another_vocabulary_of_the_same_name_is_refused_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = {"tiny": {"size": 301, "sha256": "ef" * 32}}
+    assert gates(tmp_path, [row()], [row(accepted=False)], vocabularies=other) == [2, 2]
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2 and all("tiny is another vocabulary in" in line for line in lines)
+
+
+def test_other_suites_and_another_memory_limit_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suites = {"first": info().suites["first"] | {"sha256": "ef" * 32}}
+    assert gates(tmp_path, [row()], [row()], suites=suites, memory_bytes=1_000_000_000) == [0, 0]
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.count("first has other cases or instances in") == 2
+    assert shown.count("was walked with a memory limit of 4.29497 GB") == 2
+
+
+def test_a_tokenizer_in_a_folder_is_found_beside_a_record_that_was_moved(tmp_path: Path) -> None:
+    for checkout in ("here", "there"):
+        (tmp_path / checkout / "tok").mkdir(parents=True)
+    names = [f"hf:{tmp_path}/{checkout}/tok" for checkout in ("here", "there")]
+    runs = [
+        stored(tmp_path / f"run {n}", row(vocabulary=name), vocabularies={name: {"size": 3, "sha256": "ab"}})
+        for n, name in enumerate(names)
+    ]
+    file, moved = (tmp_path / checkout / "base.json" for checkout in ("here", "there"))
+    write_record(runs[0], file)
+    moved.write_bytes(file.read_bytes())
+    assert [read_record(path).vocabularies for path in (file, moved)] == [(name,) for name in names]
+    assert compare_with_record(runs[1], moved).holds
+    by_another_way = f"hf:{tmp_path}/here/../here/tok"
+    its_run = stored(
+        tmp_path / "c",
+        row(vocabulary=by_another_way),
+        vocabularies={by_another_way: {"size": 3, "sha256": "ab"}},
+    )
+    write_record(its_run, tmp_path / "here" / "other.json")
+    assert compare_with_record(its_run, tmp_path / "here" / "other.json").holds
+    (tmp_path / "there" / "tok").rmdir()
+    assert read_record(moved).vocabularies == (names[0],), "what does not lie there stays as it is named"

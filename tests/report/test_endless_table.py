@@ -93,7 +93,7 @@ def test_the_table_of_the_page_lays_both_runs_beside_each_other(run: Path, tmp_p
     assert main(["run", str(run.parent / "few.json"), *asked, "--spellings", "--out", spelled]) == 0
     script = runpy.run_path(str(ROOT / "benchmarks" / "endless.py"))
     line = script["table"]([run], [Path(spelled)]).splitlines()[-1]
-    assert line.startswith("| reference:layout=compact | 0 |  | 0 of 2 | 1 of 2 | 1 of 2 |")
+    assert line.startswith("| reference:layout=compact | 0 |  | 0 of 1 | 1 of 1 | 1 of 1 |")
 
 
 def test_both_are_tables_of_the_command(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -116,6 +116,15 @@ def test_junit_is_read_by_a_parser_and_says_the_same(hostile: Result, tmp_path: 
     written = (read.tests, read.failures, read.skipped)
     read.update_statistics()  # type: ignore[no-untyped-call]
     assert written == (read.tests, read.failures, read.skipped)
+    for suite, count in zip(suites, hostile.counts, strict=True):
+        told = {one.name: one.value for one in suite.properties()}  # type: ignore[no-untyped-call]
+        assert told["cases"] == str(count.cases) and told["works"] == str(count.works)
+        (solved,) = [
+            one.value
+            for one in hostile.figures
+            if (one.arm, one.name, one.family) == (count.arm, "solved", "all")
+        ]
+        assert told["all_suites_solved"] == repr(solved) and "solved" not in told, "it is of all suites"
     commands = [
         result.text
         for suite in suites

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,11 +17,12 @@ from synthetic import ARMS, synthetic_run
 
 import harness
 from harness.outcomes.case_state import FAILED
-from harness.outcomes.outcome import CaseOutcome, faults, outcome
+from harness.outcomes.outcome import CaseOutcome, Outcome, faults, outcome, walk_verdict
 from harness.outcomes.result import result_of
 from harness.outcomes.summary import common_solved, read_arms
 from harness.report.frames.load import TABLES
 from harness.report.tables.time import time_frame
+from harness.rows.row import VERDICT, Finding
 from harness.rows.store import PACKED, ROWS, packed, read_rows
 
 
@@ -77,12 +79,45 @@ def test_failing_cases_say_what_the_result_says(folder: Path, run: harness.Run) 
 
 def test_instances_have_the_outcome_of_their_rows(folder: Path, run: harness.Run) -> None:
     rows = list(read_rows(folder))
-    assert run.instances["outcome"].tolist() == [outcome(row).value for row in rows]
+    asked = [(outcome(row), walk_verdict(row)) for row in rows]
+    words = [word if found == Outcome.DOCUMENTED else found.value for found, word in asked]
+    assert run.instances["outcome"].tolist() == words
     assert run.instances["case"].tolist() == [row.case for row in rows]
     compiled = run.instances["compile_us"]
     assert [None if pd.isna(value) else round(value * 1000) for value in compiled] == [
         row.compile_ns for row in rows
     ]
+
+
+def test_a_walk_with_documented_findings_has_its_verdict(tmp_path: Path) -> None:
+    """As the walks are counted everywhere else; `documented` says whether a wrong one is documented."""
+    canonical = Finding("mask_accept_mismatch", 0, "seen", "canonical_only", documented=True)
+    dialect = Finding(VERDICT, 0, "right in Rust", "regex_dialect_rust", documented=True)
+    walks: list[dict[str, Any]] = [
+        {"valid": True, "accepted": True, "findings": (canonical,)},
+        {"valid": True, "accepted": False, "findings": (dialect,)},
+        {"valid": False, "accepted": True, "findings": (canonical, dialect)},
+        {"valid": None, "accepted": True, "findings": (canonical,)},
+        {"valid": True, "accepted": True, "findings": (Finding("cannot_terminate", 0, "seen"),)},
+    ]
+    rows = [(synthetic.row(instance=number, **walk), b"") for number, walk in enumerate(walks)]
+    instances = harness.load(synthetic.write_run(tmp_path / "run", [rows], synthetic.info())).instances
+    assert list(zip(instances["outcome"], instances["documented"], strict=True)) == [
+        ("pass", False),
+        ("over_constrained", True),
+        ("under_constrained", True),
+        ("unjudged", False),
+        ("finding", False),
+    ]
+
+
+def test_one_name_has_one_time(folder: Path, run: harness.Run) -> None:
+    """The fill alone is the first fill; the time to the first mask is TTFM, which holds the compile."""
+    rows = list(read_rows(folder))
+    fills = [None if pd.isna(value) else round(value * 1000) for value in run.instances["first_fill_us"]]
+    assert fills == [row.first_fill_ns for row in rows]
+    named = [*run.cases, *run.instances, *run.times["figure"]]
+    assert not [name for name in named if "first_mask" in name or "first mask" in name]
 
 
 def test_findings_are_those_that_are_faults(folder: Path, run: harness.Run) -> None:
@@ -124,7 +159,7 @@ def test_a_published_run_has_all_but_the_times_of_masks(
     pd.testing.assert_frame_equal(loaded.instances, run.instances)
     pd.testing.assert_frame_equal(loaded.findings, run.findings)
     assert loaded.cases["masks"].isna().all() and run.cases["masks"].notna().any()
-    assert set(loaded.times["figure"]) == {"compile per case", "first mask per case", "ttfm per case"}
+    assert set(loaded.times["figure"]) == {"compile per case", "first fill per case", "ttfm per case"}
 
 
 def test_a_folder_of_runs_measurements_and_decodings_is_read_whole(tmp_path: Path) -> None:

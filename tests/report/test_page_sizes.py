@@ -62,7 +62,7 @@ def test_each_backend_has_its_figures_by_size(tmp_path: Path) -> None:
     assert rows["Cases that fail"] == {alpha: ("0", "0", "1"), beta: ("0", "0", "2")}
     # Only the case that alpha solves with every vocabulary counts; beta has no times where it solves none.
     assert rows["Compile, mean of the cases"][alpha] == ("32 µs", "128 µs", "262 µs")
-    assert rows["First mask, mean of the cases"][alpha] == ("32 µs", "128 µs", "262 µs")
+    assert rows["First fill, mean of the cases"][alpha] == ("32 µs", "128 µs", "262 µs")
     assert rows["Later masks, median"][alpha] == ("80 µs", "321 µs", "655 µs")
     assert rows["Peak resident memory"][alpha] == ("31 MiB", "125 MiB", "256 MiB")
     assert rows["Later masks, median"][beta] == ("8 µs", "8 µs", "–")

@@ -95,7 +95,7 @@ def test_a_run_published_without_samples_has_first_masks_and_says_so(
     drawn = figures(read_inputs([tmp_path]), ("svg",))
     for name in ("fill", "fill0"):
         said = drawn[f"figure-{name}.svg"].decode("utf-8")
-        assert "<!-- First mask of each case, cold" in said and "Fill time" not in said
+        assert "<!-- First fill of each case, cold" in said and "Fill time" not in said
 
 
 @pytest.mark.long

@@ -74,10 +74,11 @@ def test_a_page_that_is_one_file_names_no_files_beside_it(tmp_path: Path) -> Non
         assert ("report.json" in Page(write_report([run], out).read_text("utf-8")).text) == is_told
 
 
+@pytest.mark.parametrize("name", ["my run", "run@v1+x:2", 'it\'s "mine" $(reboot)', "[a]*?"])
 def test_rows_are_read_as_printed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    run = write_rows(synthetic_runs, tmp_path / "my run", ARMS[:1], cases=4, wrong=1)
+    run = write_rows(synthetic_runs, tmp_path / name, ARMS[:1], cases=4, wrong=1)
     words = printed(write_report([run], tmp_path / "page"))
     (script,) = [
         after
@@ -87,3 +88,9 @@ def test_rows_are_read_as_printed(
     exec(script, {})
     assert "alpha" in capsys.readouterr().out
     assert words[-5:] == ["grammarbench", "table", str(run), "--format", "csv"]
+    rows = str(run / "rows.jsonl")
+    (query,) = [after for word, after in pairwise(words) if word == "-c" and after.startswith("SELECT")]
+    if "*" in name:  # DuckDB would take it for a pattern
+        assert words[:3] == ["cat", rows, "|"] and "'/dev/stdin'" in query
+    else:
+        assert words[0] == "duckdb" and f"'{rows.replace(chr(39), 2 * chr(39))}'" in query

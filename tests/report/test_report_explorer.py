@@ -21,6 +21,7 @@ from harness.backend.vocabulary import load_vocabulary
 from harness.report.cases.data import pack
 from harness.report.page.inputs import read_inputs
 from harness.report.page.page import write_report
+from harness.text import spreadsheet
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +85,9 @@ def test_the_command_of_a_case_is_safe_to_paste_and_the_csv_is_one(
     lines = list(csv.reader(io.StringIO(browser.ask("asCsv()"))))
     assert len(lines) == 31 and {len(each) for each in lines} == {12}
     assert any(each[1].startswith("'=cmd") for each in lines)
+    for sign in ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠", "a"):
+        (made,) = next(csv.reader(io.StringIO(browser.ask(f"cell({json.dumps(sign + '1')})"), newline="")))
+        assert made == spreadsheet(f"{sign}1"), "as in the files of --format csv"
     assert json.loads(browser.ask("asJson()")) == json.loads((written.parent / "report.json").read_text())
 
 

@@ -138,6 +138,23 @@ def test_a_hostile_grammar_stays_a_text_of_the_script(written: Path, browser: Br
     assert browser.console == [] and browser.requested == [written.as_uri()]
 
 
+def test_what_a_row_says_stays_in_the_comment_of_its_script(tmp_path: Path, browser: Browser) -> None:
+    check = 'fine\nraise SystemExit("a line of the row")'
+    vocabulary = load_vocabulary("probe")
+    fields = {"mode": CHECKS_MODE, "checks": {check: "failed"}}
+    rows = [(row(1, OUTLINES, None, findings=(finding(check, "seen", QUOTE, b"\xc2"),), **fields), b"")]
+    known = {"probe": {"size": vocabulary.size, "sha256": vocabulary.sha256}}
+    run = synthetic.write_run(
+        tmp_path / "run",
+        [[(row(1, OUTLINES, 0), b"")], rows],
+        synthetic.info((OUTLINES,), vocabularies=known),
+        [("mine", each) for each in CASES],
+    )
+    (script,) = shown(browser, write_report([run], tmp_path / "page"), "quoted")
+    assert printed(script) and script.splitlines()[-1].startswith("# expected: fine\\nraise SystemExit")
+    assert browser.console == []
+
+
 def test_the_data_are_what_their_schema_says_and_leave_a_page_that_would_be_too_large(
     written: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -127,6 +127,17 @@ def test_what_would_write_or_walk_is_refused_in_one_line(
     assert files(published) == before
 
 
+def test_nobody_is_told_to_measure_into_a_published_run(
+    written: Path, published: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def said(run: Path) -> str:
+        assert main(["table", str(run), "times"]) == 2
+        return capsys.readouterr().err.strip()
+
+    assert said(published) == f"grammarbench: {published}: no measurement here (no rounds.jsonl)"
+    assert said(written).endswith(f"; `grammarbench measure --out {written}` makes one")
+
+
 @pytest.mark.parametrize("damage", ["cut", "garbled", "no archive"])
 def test_a_damaged_archive_is_told_in_one_line(
     damage: str, published: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

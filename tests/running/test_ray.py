@@ -8,13 +8,16 @@ from __future__ import annotations
 import json
 import os
 import re
+import socketserver
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from threading import Thread
 from typing import Any, NamedTuple
 
 import pytest
@@ -342,7 +345,22 @@ def test_nobody_at_the_address(cases: Path, tmp_path: Path) -> None:
         [sys.executable, "-m", "harness", *command], cwd=tmp_path, capture_output=True, text=True
     )
     assert done.returncode == BAD_INPUT and time.monotonic() - begun < 90
-    assert done.stderr.count("\n") == 1 and "no Ray cluster at 127.0.0.1:1" in done.stderr
+    assert "no Ray cluster at 127.0.0.1:1" in done.stderr.splitlines()[-1]
+
+
+def test_something_else_at_the_address(cases: Path, tmp_path: Path) -> None:
+    """Ray ends the process that asks a server of another kind."""
+    with socketserver.TCPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        command = ["run", str(cases), "--backends", "reference", "--vocabularies", "bytes", "--out", "run"]
+        address = f"ray:127.0.0.1:{server.server_address[1]}"
+        done = subprocess.run(
+            [sys.executable, "-m", "harness", *command, "--executor", address],
+            cwd=tmp_path, capture_output=True, text=True,
+        )  # fmt: skip
+        server.shutdown()
+    assert done.returncode == BAD_INPUT, done.stderr
+    assert "no Ray cluster at 127.0.0.1" in done.stderr.splitlines()[-1]
 
 
 def test_a_full_disk_of_a_node_is_told(

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from stand_in_ray import RayError, RayTaskError, StandIn
+from stand_in_ray import RayError, RayTaskError, StandIn, WorkerCrashedError
 
 import harness
 import harness.running.coordinator
@@ -26,7 +26,7 @@ from harness.cases.case_line import case_from_line
 from harness.cases.plan import PROFILES, Plan, write_plan
 from harness.cases.suite import find_suite
 from harness.cli.main import main
-from harness.errors import BAD_INPUT, BadInput
+from harness.errors import BAD_INPUT, BadInput, Incomplete
 from harness.rows.row import RunInfo, identity, untimed
 from harness.rows.store import Writer, read_end, read_rows
 from harness.running import worker_process as process
@@ -173,7 +173,7 @@ def test_a_case_that_costs_its_task_three_times_is_booked_and_the_rest_goes_on(
             if any(
                 row.backend == "reference" and row.case == "mini: 7" for walks in chunk for row, _ in walks
             ):
-                raise RayError("the process is gone")
+                raise WorkerCrashedError("the process is gone")
             yield chunk
 
     swept(fate, walk)
@@ -182,6 +182,34 @@ def test_a_case_that_costs_its_task_three_times_is_booked_and_the_rest_goes_on(
         ("reference", "mini: 7", "the task with this case at its head was lost 3 times")
     }
     assert len(keys(tmp_path)) == 2 * 2 * CASES
+
+
+@pytest.mark.parametrize("error", [WorkerCrashedError("the process is gone"), RayError("the node is gone")])
+def test_where_ray_loses_every_task_the_run_has_no_end_and_no_case_is_blamed(
+    swept: Callable[..., StandIn], tmp_path: Path, error: Exception
+) -> None:
+    def fate(number: int, chunks: Iterator[Any]) -> Iterator[Any]:
+        if number < 2:
+            yield next(chunks)
+        raise error
+
+    with pytest.raises(Incomplete, match=r"^Ray loses every task.*; what was walked is stored, and --resume"):
+        swept(fate)
+    assert read_end(tmp_path) is None
+    assert [row.status for row in read_rows(tmp_path)] == ["unsupported"] * 4
+
+
+def test_a_lost_node_blames_no_case_however_often(swept: Callable[..., StandIn], tmp_path: Path) -> None:
+    """The task with the case at its head is lost with its node, while others are heard of."""
+
+    def fate(number: int, chunks: Iterator[Any]) -> Iterator[Any]:
+        for place, chunk in enumerate(chunks):
+            if number % 5 and place == 0:
+                raise RayError("the node is gone")
+            yield chunk
+
+    swept(fate)
+    assert {row.status for row in read_rows(tmp_path)} == {"unsupported"}
 
 
 def test_a_task_that_fails_by_itself_ends_the_run_with_a_line(
@@ -349,6 +377,7 @@ def test_addresses(text: str, address: str) -> None:
         "ray:host:port",
         "ray:a b:1",
         "ray:ray://host:10001",
+        "ray://host:10001",
         "ray:http://x:1",
         "Ray",
     ],
@@ -360,6 +389,15 @@ def test_what_is_no_executor_is_told(text: str, capsys: pytest.CaptureFixture[st
     )
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and "ray:auto" in said and not (tmp_path / "run").exists()
+    assert ("client" in said) == ("//host" in text)
+
+
+def test_auto_is_what_the_variable_of_ray_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
+    assert parse_executor("ray:auto") == "10.0.0.1:6379" and parse_executor("ray") == "local"
+    monkeypatch.setenv("RAY_ADDRESS", "local")
+    with pytest.raises(BadInput, match=r'^ray:auto follows RAY_ADDRESS, and "local" is no address of a head'):
+        parse_executor("ray:auto")
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_gamma_arrivals_have_the_burstiness_asked_for(burstiness: float) -> None
     )
 
 
-@pytest.mark.parametrize("burstiness", [0.1, 1.0, 10.0, math.inf])
+@pytest.mark.parametrize("burstiness", [1e-3, 0.1, 1.0, 10.0, math.inf])
 @pytest.mark.parametrize("count", [1, 7, 100])
 def test_every_seed_offers_the_same_load(burstiness: float, count: int) -> None:
     for seed in range(5):
@@ -103,7 +103,7 @@ def test_a_rate_that_is_none_is_bad_input(rate: float) -> None:
         poisson(3, rate, seed=1)
 
 
-@pytest.mark.parametrize("burstiness", [0.0, -1.0, math.nan])
+@pytest.mark.parametrize("burstiness", [0.0, -1.0, math.nan, 5e-4])
 def test_a_burstiness_that_is_none_is_bad_input(burstiness: float) -> None:
     with pytest.raises(BadInput, match="burstiness must be above 0"):
         gamma(3, 1.0, burstiness, seed=1)

@@ -209,6 +209,53 @@ def test_now_and_then_is_broken_and_not_ignored(
     assert re.search(r"BROKEN: 2/3 outputs valid; without a grammar 0/2", capsys.readouterr().out)
 
 
+def refuses(every: int, held: dict[str, Any], reason: str = "stop") -> faults.Behaviour:
+    """Obeys, but for every so many-th request, to which the model writes something else than text."""
+    count = iter(range(1000))
+
+    async def behave(talk: faults.Talk) -> None:
+        if next(count) % every:
+            await faults.says(obeys)(talk)
+            return
+        await talk.head()
+        await talk.event({"choices": [{"index": 0, "delta": held, "finish_reason": None}]})
+        await talk.finish(reason, tokens=3)
+
+    return behave
+
+
+CALLED = {"tool_calls": [{"index": 0, "function": {"name": "f", "arguments": "{}"}}]}
+
+
+@pytest.mark.parametrize(
+    ("held", "reason", "why"),
+    [
+        ({"refusal": "I'm sorry", "content": None}, "stop", "the model refused: I'm sorry"),
+        (CALLED, "stop", "the model called a tool and wrote no text"),
+        (CALLED, "tool_calls", "the model called a tool and wrote no text"),
+    ],
+)
+def test_a_refusal_by_the_model_is_held_against_no_grammar(
+    held: dict[str, Any],
+    reason: str,
+    why: str,
+    suite: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, _ = run(refuses(1, held, reason), tmp_path / "all", suite, "--gate")
+    said = capsys.readouterr().out
+    assert code == UNPROVEN and "IGNORES" not in said
+    assert "20 answers are a refusal or a tool call in place of text: not judged" in said
+    assert f"20: {why}" in said and "finished: " in said
+    assert verdicts(tmp_path / "all") == {name: Counter({"unjudged": 3}) for name in CASES}
+    assert {(row.status, row.text) for row in rows_of(tmp_path / "all")} == {
+        ("skipped", f"{why} (says nothing of the grammar)")
+    }
+    code, _ = run(refuses(3, held, reason), tmp_path / "some", suite, "--gate")
+    assert code == OK and "7 answers are a refusal" in capsys.readouterr().out
+
+
 def cut(text: Callable[[faults.Body], str]) -> faults.Behaviour:
     """Truncated by the limit."""
 

@@ -8,7 +8,11 @@ from typing import Any
 
 
 class RayError(Exception):
-    """A process or a node is gone."""
+    """A node is gone, or Ray."""
+
+
+class WorkerCrashedError(RayError):
+    """The process of a task is gone."""
 
 
 class RayTaskError(RayError):
@@ -48,7 +52,9 @@ class StandIn:
     0.
     """
 
-    exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError)
+    exceptions = SimpleNamespace(
+        RayError=RayError, RayTaskError=RayTaskError, WorkerCrashedError=WorkerCrashedError
+    )
 
     def __init__(self, fate: Callable[[int, Iterator[Any]], Iterator[Any]]) -> None:
         self.fate = fate

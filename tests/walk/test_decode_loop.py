@@ -31,6 +31,7 @@ from hypothesis import strategies as st
 from harness.backend.grammar import Bitmask, Grammar, allowed_tokens
 from harness.errors import BadInput
 from harness.oracle.reference import Reference
+from harness.walk.loop import loop as loop_module
 from harness.walk.loop.compiling import CompileQueue
 from harness.walk.loop.loop import Loop, LoopOptions
 from harness.walk.loop.masks import Masks, stream_of
@@ -66,6 +67,17 @@ def test_several_threads_fill_the_masks_of_one_batch() -> None:
     requests = [request(f"r{number}", GRAMMARS[1 + number % 4], seed=number) for number in range(12)]
     completed = serve(requests, AroundAdapter(Locked), model=FakeModel(rows=6), fill_threads=4)
     assert [each.ids for each in completed] == [alone(each, EXACT) for each in requests]
+
+
+def test_what_the_loop_itself_needs_to_begin_is_in_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    class SlowToBegin(Fills):
+        def __init__(self, *given: Any) -> None:
+            time.sleep(0.5)
+            super().__init__(*given)
+
+    monkeypatch.setattr(loop_module, "Fills", SlowToBegin)
+    (done,) = serve([replayed("bound", GRAMMARS[1], b'{"name": "red"}')])
+    assert done.arrived_ns < done.token_ns[0] < 0.4e9
 
 
 def test_ids_behind_the_vocabulary_are_never_chosen() -> None:

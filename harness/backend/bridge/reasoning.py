@@ -33,6 +33,7 @@ class ReasoningAdapter(Adapter):
     def __init__(self, inner: Adapter, end: Sequence[int]) -> None:
         """`end` are the ids that end the thinking. Raises BadInput if they can do no such thing."""
         super().__init__(inner.vocabulary)
+        self.vocabulary = inner.vocabulary  # of whose ends the inner library may know more than one
         self._inner = inner
         self._thinking = Thinking(inner.vocabulary, end)
         self.mask_format = inner.mask_format

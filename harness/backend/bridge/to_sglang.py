@@ -144,6 +144,7 @@ class GrammarForSGLang:
         clone.accepted_tokens = self.accepted_tokens.copy()
         clone.current_token = self.current_token
         clone._ignored = self._ignored
+        clone._reasoning = self._reasoning
         if not self.accepted_tokens:
             clone.maybe_init_reasoning(self._reasoning)
         return clone

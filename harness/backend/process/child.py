@@ -1,5 +1,6 @@
 """The process itself: it loads what it needs once, then forks a child that answers requests, and another one
-when that child is lost; where loading began a thread of Python it answers by itself.
+when that child is lost; where loading began a thread of Python or left a process running, it answers by
+itself.
 
 The client starts it as `python -m harness.backend.process`, with the interpreter of the environment that it
 is for. It decides nothing: a child that hangs or grows is killed from outside. Requests and answers are
@@ -26,6 +27,7 @@ from typing import Any, Protocol, TypeAlias
 from harness.backend.process.channel import Frames, send
 from harness.backend.process.fork import PR_SET_CHILD_SUBREAPER, die_with, fork_children, prctl
 from harness.backend.process.guard import forbid_network
+from harness.backend.process.system import descendants, is_running
 from harness.errors import BadInput, describe
 
 Answer = tuple[dict[str, Any], bytes]
@@ -84,8 +86,10 @@ def main(arguments: list[str]) -> None:
     send(control, {"event": "ready", **description})
     gc.collect()
     gc.freeze()
-    # A fork takes no thread along: who waits there for one that the adapter began would wait for ever.
-    if asked["fork"] and threading.active_count() == 1:
+    # A fork takes no thread along: who waits there for one that the adapter began would wait for ever. And a
+    # process that the adapter started would go on with what a lost child had asked of it.
+    has_helper = any(is_running(pid) for pid in descendants(getpid()))
+    if asked["fork"] and threading.active_count() == 1 and not has_helper:
         fork_children(lambda: serve(handler, request, reply, bell), request, control)
     else:
         send(control, {"event": "child", "pid": getpid()})

@@ -10,9 +10,11 @@ import resource
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 
 from harness.backend.process.channel import send
 from harness.backend.process.system import proc_content
+from harness.errors import describe
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -30,6 +32,7 @@ def fork_children(serve: Callable[[], None], request: int, control: int) -> None
         parent = os.getpid()
         child = os.fork()
         if child == 0:
+            code = 1
             try:
                 os.setsid()
                 die_with(parent)
@@ -38,8 +41,12 @@ def fork_children(serve: Callable[[], None], request: int, control: int) -> None
                 os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
                 faulthandler.enable(all_threads=False)
                 serve()
+                code = 0
+            except BaseException as error:  # its pipes are closed, or hold what is no request
+                with suppress(OSError):
+                    os.write(2, f"it cannot be asked or answer any more: {describe(error)}\n".encode())
             finally:
-                os._exit(0)
+                os._exit(code)
         send(control, {"event": "child", "pid": child})
         send(control, {"event": "exit", "pid": child, "status": _wait_for(child)})
         if not sys.stdin.readline():

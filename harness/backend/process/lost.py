@@ -9,6 +9,8 @@ from harness.backend.process.system import signal_name
 
 Whose = Literal["backend", "harness"]
 
+CLOSED = "closed the pipe on which it answers"
+
 Cause = Literal["raised", "load", "request", "crash", "timeout", "oom", "forged"]
 """What happened: the handler raised; the process did not load, or had no child; the request was not read; the
 process ended; it did not answer in time; it took too much memory; it wrote what is no answer."""
@@ -56,6 +58,11 @@ def lost_in_time(seconds: float) -> Lost:
 def lost_in_memory(limit_bytes: int) -> Lost:
     """Returns the loss of a child that was killed because its resident memory passed the limit."""
     return Lost(f"killed at {limit_bytes / 1e9:g} GB of resident memory", cause="oom")
+
+
+def lost_by_closing() -> Lost:
+    """Returns the loss of a process that can no longer be heard, though it has not ended."""
+    return Lost(f"it {CLOSED}")
 
 
 def lost_by_forgery() -> Lost:

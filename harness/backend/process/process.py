@@ -54,8 +54,8 @@ class Start:
     then, and takes many answers at once; to wake it for each of them would cost the child more than to give
     them."""
     fork: bool = True
-    """Let it fork a child that serves, unless loading begins a thread; without, it serves itself, and to lose
-    the child is to lose it all."""
+    """Let it fork a child that serves, unless loading begins a thread or leaves a process running; without,
+    it serves itself, and to lose the child is to lose it all."""
 
 
 @dataclass(eq=False)
@@ -76,6 +76,9 @@ class Process:
     events: Frames = field(default_factory=Frames)
     answers: Frames = field(default_factory=Frames)
     child: int | None = None
+    helpers: tuple[int, ...] = ()
+    """The processes that it has started while it loaded, where it serves itself: they are its own, with all
+    that is below them."""
     nonce: str = ""
     """The mark of the request that was sent last, which its answers bear. It cannot be guessed, so that no
     answer to another request is taken for one to this."""
@@ -102,6 +105,12 @@ class Process:
         if self.bell >= 0:
             _read(self.bell)
         return self.answers.feed(_read(self.reply) or b"")
+
+    def serves_in(self, child: int) -> None:
+        """Take this for the child that serves from now on; nothing was asked of it yet."""
+        self.child = child
+        if child == self.popen.pid:
+            self.helpers = tuple(descendants(child))
 
     def fork_again(self) -> None:
         """After a child's exit: kill what it left behind, throw away what it did not finish to say, and have
@@ -133,7 +142,7 @@ class Process:
 
     def strays(self) -> list[int]:
         """Returns the running processes that a backend started and left behind: all below the process but its
-        child.
+        child and its helpers.
 
         Below the child is looked first: whoever loses its parent meanwhile goes up to the process, where it
         is seen then. Who has ended since it was seen may have started another one meanwhile: then all is
@@ -144,6 +153,9 @@ class Process:
             below = () if self.child in (None, self.popen.pid) else tuple(descendants(self.child))
             strays = dict.fromkeys((*below, *descendants(self.popen.pid, but=self.child)))
             strays.pop(self.child or 0, None)
+            for helper in self.helpers:
+                for pid in (helper, *descendants(helper)):
+                    strays.pop(pid, None)
             running = [pid for pid in strays if is_running(pid)]
             if running or strays == last:
                 return running

@@ -16,7 +16,14 @@ from typing import Any, Self
 
 from harness.backend.process.channel import BrokenChannel
 from harness.backend.process.child import Answer, Page
-from harness.backend.process.lost import Lost, lost_by_forgery, lost_by_status, lost_in_memory, lost_in_time
+from harness.backend.process.lost import (
+    Lost,
+    lost_by_closing,
+    lost_by_forgery,
+    lost_by_status,
+    lost_in_memory,
+    lost_in_time,
+)
 from harness.backend.process.process import Process, Start, start
 from harness.backend.process.system import how_it_ended, rss_bytes
 from harness.errors import BadInput
@@ -244,12 +251,13 @@ class Service:
             elif event["event"] == "exit":
                 process.child, lost = None, self._with_output(lost_by_status(event["status"]))
             else:
-                process.child = event["pid"]
+                process.serves_in(event["pid"])
         if closed:
+            has_ended = False
             with suppress(subprocess.TimeoutExpired):
-                process.popen.wait(1.0)
+                has_ended = process.popen.wait(1.0) is not None
             self.close()
-            lost = self._with_output(Lost(how_it_ended(self._ended)))
+            lost = self._with_output(Lost(how_it_ended(self._ended)) if has_ended else lost_by_closing())
         return lost
 
 

@@ -12,8 +12,9 @@ from itertools import product
 
 from harness.backend.grammar import Grammar
 
-LEADS = ("c3", "e6", "e697", "f0", "f09f", "f09f98")
-"""Beginnings of characters, as hex, which a token that begins inside a character may continue."""
+LEADS = ("c3", "e6", "e697", "f0", "f09f", "f09f98", "f1")
+"""Beginnings of characters, as hex, which a token that begins inside a character may continue: one of them
+stands before every token that any does, the last before what not all lead bytes of four allow."""
 TAILS = (b"\x80", b"\xa0", b"\x90")
 """Bytes that may complete a character; one of the three fits behind every beginning."""
 

@@ -4,7 +4,8 @@ the width of the model's logits."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,11 @@ if TYPE_CHECKING:
 FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 """What an added token says of itself besides its text."""
 
-NAMES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
-"""The special tokens that have a name of their own; the others stand in lists."""
+LISTS = ("additional_special_tokens", "extra_special_tokens", "model_specific_special_tokens")
+"""The lists of special tokens, or tables of them by name; others have a key of their own (`eos_token`)."""
+
+TABLE = "added_tokens_decoder"
+"""The table of added tokens in `tokenizer_config.json`. Where it stands transformers asks no older file."""
 
 
 def with_configured(tokenizer: Tokenizer, folder: Path) -> Tokenizer:
@@ -30,11 +34,12 @@ def with_configured(tokenizer: Tokenizer, folder: Path) -> Tokenizer:
     """
     from tokenizers import AddedToken
 
-    listed = {token.content: token for token in _listed(folder / "tokenizer_config.json")}
+    added = tokenizer.get_added_tokens_decoder()
+    listed = {token.content: token for token in _listed(folder, added)}
     for text in _named(folder):
         if text in listed or tokenizer.token_to_id(text) is not None:
             listed[text] = AddedToken(text, special=True, normalized=False)
-    there = list(tokenizer.get_added_tokens_decoder().values())
+    there = list(added.values())
     special = {token.content for token in there if token.special}
     if plain := {text for text in special if text in listed and not listed[text].special}:
         tokenizer = _with_plain(tokenizer, plain)
@@ -61,36 +66,43 @@ def _all_of(token: AddedToken) -> tuple[object, ...]:
     return token.content, *(getattr(token, flag) for flag in FLAGS)
 
 
-def _listed(path: Path) -> list[AddedToken]:
-    """Returns the tokens of `added_tokens_decoder`, in the order of their ids. Raises BadInput."""
+def _listed(folder: Path, taken: Collection[int]) -> list[AddedToken]:
+    """Returns the tokens of the table of added tokens, in the order of their ids; where there is no table,
+    those of the older `added_tokens.json` whose ids are not taken. Raises BadInput."""
     from tokenizers import AddedToken
 
-    entries = read(path).get("added_tokens_decoder") or {}
+    config = read(path := folder / "tokenizer_config.json")
+    is_older = TABLE not in config
+    entries = read(path := folder / "added_tokens.json") if is_older else config[TABLE] or {}
     try:
+        if is_older:
+            texts = {index(token): text for text, token in entries.items() if token not in taken}
+            return [AddedToken(texts[token]) for token in sorted(texts)]
         ordered = sorted(entries.items(), key=lambda entry: int(entry[0]))
         return [
             AddedToken(entry["content"], **{flag: entry[flag] for flag in FLAGS if flag in entry})
             for _, entry in ordered
         ]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
+        what = "" if is_older else f'"{TABLE}" is '
         reason = one_line(f"{type(error).__name__}: {error}")[:200]
-        raise BadInput(f'{path}: "added_tokens_decoder" is no table of added tokens ({reason})') from error
+        raise BadInput(f"{path}: {what}no table of added tokens ({reason})") from error
 
 
 def _named(folder: Path) -> Iterator[str]:
-    """Yields the text of each token that the files name as special. Like transformers, it asks
-    `special_tokens_map.json` only where the other file has no table of added tokens."""
+    """Yields the text of each token that the files name as special: each that a key names whose name ends in
+    `_token`, in `special_tokens_map.json` before the other file where it is asked, and those of the lists."""
     config = read(folder / "tokenizer_config.json")
-    older = {} if "added_tokens_decoder" in config else read(folder / "special_tokens_map.json")
+    older = {} if TABLE in config else read(folder / "special_tokens_map.json")
+    named = [entry for name, entry in (config | older).items() if name.endswith("_token")]
     for document in (config, older):
-        named = [document.get(name) for name in NAMES]
-        for name in ("additional_special_tokens", "extra_special_tokens"):
+        for name in LISTS:
             more = document.get(name)
             named += more.values() if isinstance(more, dict) else more if isinstance(more, list) else []
-        for entry in named:
-            text = entry.get("content") if isinstance(entry, dict) else entry
-            if isinstance(text, str) and text:
-                yield text
+    for entry in named:
+        text = entry.get("content") if isinstance(entry, dict) else entry
+        if isinstance(text, str) and text:
+            yield text
 
 
 def ends_of_sequence(folder: Path, ids: dict[str, int]) -> tuple[int, ...]:
@@ -98,8 +110,11 @@ def ends_of_sequence(folder: Path, ids: dict[str, int]) -> tuple[int, ...]:
     where the folder names none."""
     known = set(ids.values())
     ends: list[int] = []
-    for file in ("tokenizer_config.json", "special_tokens_map.json"):
-        piece = read(folder / file).get("eos_token")
+    documents = [read(folder / "special_tokens_map.json"), read(folder / "tokenizer_config.json")]
+    if TABLE in documents[-1]:
+        documents.reverse()
+    for document in documents:
+        piece = document.get("eos_token")
         if isinstance(piece, dict):
             piece = piece.get("content")
         if not ends and isinstance(piece, str) and piece in ids:

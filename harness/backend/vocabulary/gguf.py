@@ -48,6 +48,18 @@ END_UNLESS: dict[str, tuple[set[str], ...]] = {
 """Names that llama.cpp takes for no end in some files: for each of them sets of other names, of every one of
 which such a file has at least one."""
 
+FIM_ENDS: dict[str, tuple[str, ...]] = {
+    "tokenizer.ggml.fim_pad_token_id": ("<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]"),
+    "tokenizer.ggml.fim_rep_token_id": (
+        "<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>",
+    ),
+    "tokenizer.ggml.fim_sep_token_id": ("<|file_sep|>",),
+}  # fmt: skip
+"""Tokens between the files of a repository (*fill in the middle*), with which an output ends for llama.cpp
+too: keys that name one, and for each the names by which it is looked for where the file has no such key. Of
+several names in a file llama.cpp takes the one that its hash table yields first; here all are ends, and the
+adapter leaves out those that the library does not know."""
+
 PATTERNS: dict[bytes, tuple[str, ...]] = {
     b"llama-bpe": (CL100K_PATTERN,),
     b"qwen2": (QWEN_PATTERN,),
@@ -87,7 +99,7 @@ def load_family(family: Family, path: Path) -> Vocabulary:
 def _loaded(name: str, path: Path, ends: tuple[int, ...]) -> Vocabulary:
     metadata = read_metadata(path)
     model = metadata.get("tokenizer.ggml.model")
-    if model not in TOKENIZERS:
+    if not isinstance(model, bytes) or model not in TOKENIZERS:
         known = ", ".join(sorted(one.decode() for one in TOKENIZERS))
         raise BadInput(f"{path}: its tokenizer ({one_line(repr(model), 60)}) is none that is read ({known})")
     try:
@@ -97,10 +109,12 @@ def _loaded(name: str, path: Path, ends: tuple[int, ...]) -> Vocabulary:
         if len(kinds) != len(pieces):
             raise ValueError(f"{len(pieces)} tokens and {len(kinds)} types")
         ends = ends or _ends(pieces, metadata)
-        if not ends or not all(0 <= end < len(pieces) for end in ends):
+        if not ends or not all(_is_id(end, pieces) for end in ends):
             raise ValueError(f"it names no token with which an output ends ({', '.join(ENDS)})")
         return replace(_vocabulary(name, pieces, kinds, ends, model, metadata), gguf=path)
-    except (BadInput, KeyboardInterrupt, SystemExit):
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from error
+    except (KeyboardInterrupt, SystemExit):
         raise
     # what a file of another shape can raise: a missing key, a text for a list; and where Rust panics a
     # BaseException
@@ -113,10 +127,20 @@ def _ends(pieces: list[str], metadata: dict[str, Any]) -> tuple[int, ...]:
     llama.cpp. Without the first there are none: then the file says too little of its model."""
     ends = [metadata[key] for key in ENDS if key in metadata]
     if ends:
-        named = NAMES_OF_ENDS.intersection(pieces)
+        found = NAMES_OF_ENDS.union(*FIM_ENDS.values()).intersection(pieces)
+        named = found & NAMES_OF_ENDS
         named -= {name for name, others in END_UNLESS.items() if all(named & each for each in others)}
+        for key, names in FIM_ENDS.items():
+            if _is_id(metadata.get(key), pieces):
+                ends.append(metadata[key])
+            else:
+                named |= found.intersection(names)
         ends += sorted(pieces.index(name) for name in named)
     return tuple(dict.fromkeys(ends))
+
+
+def _is_id(token: object, pieces: list[str]) -> bool:
+    return type(token) is int and 0 <= token < len(pieces)
 
 
 def _vocabulary(
@@ -127,7 +151,6 @@ def _vocabulary(
     model: bytes,
     metadata: dict[str, Any],
 ) -> Vocabulary:
-    meaning = bytes_of_letters if model == b"gpt2" else _bytes_of_piece
     tokens = [b""] * len(pieces)
     specials: dict[int, str] = {}
     padding = set()
@@ -139,8 +162,10 @@ def _vocabulary(
             padding.add(token)
         elif kind in (CONTROL, UNKNOWN):
             specials[token] = piece
+        elif kind == USER_DEFINED:
+            tokens[token] = piece.encode()
         else:
-            tokens[token] = piece.encode() if kind == USER_DEFINED else meaning(piece)
+            tokens[token] = bytes_of_letters(piece) if model == b"gpt2" else _bytes_of_piece(piece, kind)
     plain = [token for token, kind in enumerate(kinds) if kind == USER_DEFINED and tokens[token]]
     tokenize = TOKENIZERS[model](pieces, [pieces[token] for token in plain], kinds, metadata)
     if model != b"gpt2":
@@ -157,8 +182,9 @@ def _vocabulary(
     )
 
 
-def _bytes_of_piece(piece: str) -> bytes:
-    return byte_of_piece(piece) or piece.replace(MARKER, " ").encode()
+def _bytes_of_piece(piece: str, kind: int) -> bytes:
+    byte = byte_of_piece(piece) if kind == BYTE else None  # to llama.cpp another kind's `<0x0A>` is text
+    return byte or piece.replace(MARKER, " ").encode()
 
 
 Tokenize = Callable[[str], list[int]]
@@ -173,8 +199,8 @@ def _by_letters(
     name = metadata.get("tokenizer.ggml.pre", b"")
     if name not in PATTERNS:
         raise BadInput(
-            f"{metadata.get('general.name', b'').decode(errors='replace')}: how its tokenizer splits a text "
-            f"({one_line(repr(name), 60)}) is not known; give the model's tokenizer.json instead"
+            f"how its tokenizer splits a text ({one_line(repr(name), 60)}) is not known; give the model's "
+            "tokenizer.json instead"
         )
     tokenizer = _merging(pieces, metadata, ignore_merges=name in WHOLE_PIECES_FIRST)
     parts = [pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in PATTERNS[name]]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _FILES = [
     "tokenizer.json",
     "tokenizer_config.json",
+    "added_tokens.json",
     "special_tokens_map.json",
     "generation_config.json",
     "config.json",
@@ -148,6 +149,12 @@ def _vocabulary(
         named.add(token)
         if token not in specials:
             tokens[token] = meaning(piece)
+    # Of several ids with the same piece, as a Unigram model can have them, the table above has the last.
+    for token in set(range(size)) - named:
+        other: str | None = tokenizer.id_to_token(token)
+        if other is not None:
+            named.add(token)
+            tokens[token] = meaning(other)
 
     def tokenize(text: str) -> list[int]:
         return tokenizer.encode(text, add_special_tokens=False).ids
@@ -160,7 +167,7 @@ def _vocabulary(
         special_tokens={token: piece for token, piece in sorted(specials.items()) if token < size},
         padding_tokens=frozenset(range(size)) - named,
         tokenize=spelling_markers(tokenize, marker)
-        if MARKER in _replacements(parts, folder) and min(marker) >= 0
+        if any(old == MARKER for old, _ in _replacements(parts, folder)) and min(marker) >= 0
         else tokenize,
         folder=folder,
     )
@@ -179,7 +186,7 @@ def _meaning(parts: dict[str, Any], folder: Path) -> Callable[[str], bytes]:
             byte = byte_of_piece(piece) if byte_fallback else None
             if byte is not None:
                 return byte
-            for old, new in replacements.items():
+            for old, new in replacements:
                 piece = piece.replace(old, new)
             return piece.encode()
 
@@ -191,20 +198,28 @@ def _meaning(parts: dict[str, Any], folder: Path) -> Callable[[str], bytes]:
     )
 
 
-def _replacements(parts: dict[str, Any], folder: Path) -> dict[str, str]:
-    """Returns what a metaspace decoder replaces in every piece; `Strip` only takes away the space before the
-    whole text. Raises BadInput where it replaces what a pattern matches."""
-    replacements: dict[str, str] = {}
+def _replacements(parts: dict[str, Any], folder: Path) -> list[tuple[str, str]]:
+    """Returns what a metaspace decoder replaces in every piece, one after the other. Raises BadInput where it
+    replaces what a pattern matches, or takes away more than the beginning of the whole text."""
+    replacements: list[tuple[str, str]] = []
+    is_whole = False
     for decoder in _components(parts["decoder"], "decoders"):
         if decoder["type"] == "Metaspace":
-            replacements[decoder.get("replacement", MARKER)] = " "
+            replacements.append((decoder.get("replacement", MARKER), " "))
+        elif decoder["type"] == "Fuse":
+            is_whole = True
+        elif decoder["type"] == "Strip" and not (is_whole and decoder["stop"] == 0):
+            raise BadInput(
+                f"{folder / 'tokenizer.json'}: its decoder takes away more than the beginning of the whole "
+                f"text ({one_line(json.dumps(decoder))[:100]}), and only that is read here"
+            )
         elif decoder["type"] == "Replace":
             if "String" not in decoder["pattern"]:
                 raise BadInput(
                     f"{folder / 'tokenizer.json'}: its decoder replaces what a pattern matches "
                     f"({one_line(json.dumps(decoder['pattern']))[:100]}), and only fixed texts are read here"
                 )
-            replacements[decoder["pattern"]["String"]] = decoder["content"]
+            replacements.append((decoder["pattern"]["String"], decoder["content"]))
     return replacements
 
 

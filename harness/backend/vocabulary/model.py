@@ -110,7 +110,7 @@ class Vocabulary:
 
     def encode(self, text: bytes) -> list[int]:
         """Returns the canonical ids of the text; the longest match where the tokenizer has no answer (bytes
-        that are no UTF-8).
+        that are no UTF-8, a character for which it raises).
 
         Always decodes back to `text`, without specials. Raises ValueError where no token continues the
         longest match.
@@ -120,10 +120,19 @@ class Vocabulary:
         tokens: list[int] = []
         for part in _BROKEN_UTF8.split(text.decode("utf-8", "surrogateescape")):
             wanted = part.encode("utf-8", "surrogateescape")
-            canonical = [] if _BROKEN_UTF8.match(part) else self.tokenize(part)
+            canonical = [] if _BROKEN_UTF8.match(part) else self._canonical(part)
             spelled = self.special_tokens.keys().isdisjoint(canonical) and self.decode(canonical) == wanted
             tokens += canonical if spelled else self._longest_match(wanted)
         return tokens
+
+    def _canonical(self, text: str) -> list[int]:
+        """Returns the tokenizer's own ids of the text, none if it raises or there is no tokenizer."""
+        try:
+            return self.tokenize(text) if self.tokenize else []
+        except (KeyboardInterrupt, SystemExit, MemoryError):
+            raise
+        except BaseException:  # bare Exception where a model has no unknown token; a panic of Rust is none
+            return []
 
     def _longest_match(self, text: bytes) -> list[int]:
         tokens: list[int] = []

@@ -103,7 +103,8 @@ def _file(source: str) -> Path:
 def _vocabulary(source: str, encoding: tiktoken.Encoding) -> Vocabulary:
     if _END_OF_TEXT not in encoding.special_tokens_set:
         raise BadInput(f"tiktoken:{source}: no end-of-sequence token: the encoding has no {_END_OF_TEXT}")
-    specials = {encoding.encode_single_token(name): name for name in encoding.special_tokens_set}
+    # Its `encode_single_token` takes a name that is a plain token's text too for that token.
+    specials = {token: name for name, token in encoding._special_tokens.items()}
     tokens = [b""] * encoding.n_vocab
     padding = set()
     for token in range(encoding.n_vocab):
@@ -159,6 +160,8 @@ def read_ranks(path: Path) -> dict[bytes, int]:
     except OSError as error:
         raise BadInput(f"tiktoken:{path}: cannot be read: {error.strerror}") from error
     for number, line in enumerate(content.splitlines(), 1):
+        if not line:  # tiktoken's reader passes over it too
+            continue
         try:
             token, rank = line.split()
             text, place = base64.b64decode(token, validate=True), int(rank)

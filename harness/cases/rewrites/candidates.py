@@ -26,6 +26,8 @@ MOST_OF_A_LENGTH = 24
 """Candidates of two rewrites that are yielded, and of three."""
 LONGEST = 3
 """Rewrites of one candidate, but for the last, of which everything is rewritten."""
+LINE_BREAK = "a validator that reads patterns as Python's `re` lets a line break follow the `$`"
+"""What holds of a rewrite that writes a `$` besides what is proven: that is by ECMA-262."""
 MOST_GROWTH = 20_000
 """Characters by which a rewrite may make a schema longer."""
 HARD = {
@@ -53,8 +55,9 @@ class Candidate:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Returns what a person has to write."""
-        return tuple(rewrite.sentence for rewrite in self.rewrites)
+        """Returns what a person has to write, and what to mind."""
+        warning = (LINE_BREAK,) if any(rewrite.writes_an_end for rewrite in self.rewrites) else ()
+        return (*(rewrite.sentence for rewrite in self.rewrites), *warning)
 
 
 def candidates(case: Case, at_fault: Collection[str] = (), seconds: float = SECONDS) -> Iterator[Candidate]:

@@ -10,6 +10,7 @@ from harness.cases.subschemas import (
     NEVER,
     Path,
     Schema,
+    has_inner_identifiers,
     pointer,
     put,
     subschemas,
@@ -88,8 +89,8 @@ def is_equivalent(
     Where they differ only at a place, the subschemas there are compared first, if nothing but what they take
     can matter around them: that needs no automaton of the rest.
     """
-    if _has_inner_identifiers(one) or _has_inner_identifiers(other):
-        return None
+    if has_inner_identifiers(one) or has_inner_identifiers(other):
+        return None  # both would define them
     is_apart = place and _is_apart(one, place) and _is_apart(other, place)
     if is_apart and _is_equivalent_at(one, other, draft, asserts_formats, pointer(place), seconds):
         return True
@@ -120,16 +121,6 @@ def _is_equivalent_at(
 
 def _of_draft4(schema: Schema) -> Schema:
     return {} if schema is True else NEVER
-
-
-def _has_inner_identifiers(schema: Schema) -> bool:
-    """Has a subschema an identifier of its own? Both schemas would define it."""
-    return any(
-        path
-        and isinstance(node, dict)
-        and (isinstance(node.get("$id"), str) or isinstance(node.get("id"), str))
-        for path, node in subschemas(schema)
-    )
 
 
 def _is_apart(schema: Schema, place: Path) -> bool:

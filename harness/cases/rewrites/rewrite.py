@@ -45,6 +45,8 @@ class Rewrite:
     """The whole schema after the change."""
     transformation: str
     """The name of the function that made it."""
+    writes_an_end: bool = False
+    """Does it write a pattern that ends with `$` where there was none?"""
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,18 @@ def rewrites_at(place: Place) -> Iterator[Rewrite]:
                 place.path,
                 put(place.schema, place.path, new),
                 name,
+                _has_end(new) and not _has_end(place.node),
             )
+
+
+def _has_end(node: dict[str, Any]) -> bool:
+    """Does a pattern below the subschema end with `$`?"""
+    return any(
+        str(pattern).endswith("$")
+        for _, each in subschemas(node)
+        if isinstance(each, dict)
+        for pattern in (each.get("pattern"), *each.get("patternProperties", ()))
+    )
 
 
 def _without_boolean_schemas(node: dict[str, Any]) -> dict[str, Any]:

@@ -67,7 +67,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Adds the mark that all our items carry."""
+    """Adds the mark that all our items carry. Refuses to share out cases by pytest-xdist.
+
+    Its controller collects nothing, and each of its workers would walk by itself what falls to it.
+    """
+    is_shared_out = config.getoption("dist", "no") != "no" and config.getoption("tx", None)
+    if config.getoption("grammarbench_backend") and is_shared_out:
+        raise pytest.UsageError(
+            "cases are walked in worker processes of their own: leave -n out (or give -n0) and give "
+            "--grammarbench-jobs N"
+        )
     config.addinivalue_line("markers", f"{MARK}: a case of a suite of GrammarBench, walked through a backend")
 
 

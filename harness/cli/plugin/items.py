@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 from harness.backend.registry import parse_specs
 from harness.backend.vocabulary import prepare_vocabulary
 from harness.cases.case import Case
+from harness.cases.plan import unused_name
 from harness.cases.suite import find_suite, read_cases, walked_by_default
 from harness.cli.plugin import MARK
 from harness.cli.plugin.walks import Walks, Wrong, fresh_folder
@@ -41,34 +42,29 @@ def collected(session: pytest.Session, config: pytest.Config) -> Iterator[pytest
 
 
 def _collected(session: pytest.Session, config: pytest.Config) -> Iterator[pytest.Item]:
-    if getattr(config.option, "numprocesses", None):
-        raise BadInput(
-            "cases are walked in worker processes of their own: leave -n out and give --grammarbench-jobs N"
-        )
     expect = config.getoption("grammarbench_expect")
     recorded = expected.read_record(Path(expect)) if expect else None
     effort, vocabulary, timeout_s = _settings(config, recorded)
-    suites = {
-        name: list(read_cases(find_suite(name)))
-        for name in config.getoption("grammarbench_suite")
-        or (recorded.asked if recorded else ())
-        or walked_by_default()
-    }
-    for word in sorted(
-        {
-            word
-            for suite, cases in suites.items()
-            for case in cases
-            for word in words_of(find_suite(suite).name, case)
-        }
-    ):
+    asked = tuple(
+        dict.fromkeys(
+            config.getoption("grammarbench_suite")
+            or (recorded.asked if recorded else ())
+            or walked_by_default()
+        )
+    )
+    suites: dict[str, list[Case]] = {}
+    for suite in map(find_suite, asked):
+        suites[unused_name(suite.name, suites)] = list(read_cases(suite))  # as the run's rows name it
+    words = {word for name, cases in suites.items() for case in cases for word in words_of(name, case)}
+    marks = words - _marks_of_others(config)
+    for word in sorted(marks):
         config.addinivalue_line("markers", f"{word}: a suite, dialect or tag of GrammarBench's cases")
     specs = [str(spec) for text in config.getoption("grammarbench_backend") for spec in parse_specs(text)]
     folder = fresh_folder(getattr(config, "cache", None))
     for number, spec in enumerate(specs, 1):
         walks = Walks(
             spec,
-            tuple(suites),
+            asked,
             vocabulary,
             effort,
             timeout_s,
@@ -76,13 +72,19 @@ def _collected(session: pytest.Session, config: pytest.Config) -> Iterator[pytes
             recorded,
             folder / str(number),
         )
-        for suite, cases in suites.items():
-            name = find_suite(suite).name
+        for name, cases in suites.items():
             walks.cases_in_all[name] = len(cases)
             for case in cases:
+                named = _named(spec, name, case)
+                # Pytest's own id of the name is another one when it is read from its cache: --lf finds none.
                 yield CaseItem.from_parent(
-                    session, name=_named(spec, name, case), walks=walks, suite=name, case=case
+                    session, nodeid=f"::{named}", name=named, walks=walks, suite=name, case=case, marks=marks
                 )
+
+
+def _marks_of_others(config: pytest.Config) -> set[str]:
+    """Returns the marks of pytest, its plug-ins and the repository, which may do more than choose."""
+    return {re.split("[:(]", line)[0].strip() for line in config.getini("markers")}
 
 
 def _settings(config: pytest.Config, recorded: expected.Recorded | None) -> tuple[int, str, float]:
@@ -151,7 +153,7 @@ def _named(spec: str, suite: str, case: Case) -> str:
 
 
 def words_of(suite: str, case: Case) -> set[str]:
-    """Returns the words that can stand behind `-m`."""
+    """Returns the words that can stand behind `-k`, and behind `-m` where they are nobody else's marks."""
     return {
         word
         for name in (suite, case.grammar.dialect, *case.tags)
@@ -160,16 +162,22 @@ def words_of(suite: str, case: Case) -> set[str]:
 
 
 class CaseItem(pytest.Item):
-    """One case through one backend. Its tags, dialect and suite are marks (`-m utf8`) and words for `-k`."""
+    """One case through one backend. Its tags, dialect and suite are words for `-k`.
 
-    def __init__(self, *, walks: Walks, suite: str, case: Case, **options: Any) -> None:
+    Those that are in `marks` are marks too (`-m utf8`).
+    """
+
+    def __init__(
+        self, *, walks: Walks, suite: str, case: Case, marks: Collection[str], **options: Any
+    ) -> None:
         super().__init__(**options)
         self.walks, self.suite, self.case = walks, suite, case
         self.add_marker(MARK)
-        for word in words_of(suite, case):
+        words = words_of(suite, case)
+        for word in words.intersection(marks):
             self.keywords[word] = True
             self.own_markers.append(pytest.Mark(word, (), {}, _ispytest=True))
-        self.extra_keyword_matches.update((suite, case.name, case.id))
+        self.extra_keyword_matches.update((suite, case.name, case.id, *words))
 
     def setup(self) -> None:
         """Walks what was chosen, once; a failure of ours is an error here, and no backend's failure."""
@@ -214,6 +222,6 @@ class CaseItem(pytest.Item):
             return "\n".join(for_logs(line) for line in excinfo.value.lines)
         return super().repr_failure(excinfo, style)
 
-    def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Returns what is shown as the item's place."""
-        return self.path, None, self.name
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Returns what is shown as the item's place: a line too, which pytest wants of what a mark skips."""
+        return self.path, 0, self.name

@@ -164,7 +164,8 @@ class Walks:
         came_to = folded.outcome if rows else CaseOutcome.NOT_MEASURED
         lost = next((row.text or row.status for row in rows if row.status in OURS), "it was not walked")
         lost = lost if came_to == CaseOutcome.NOT_MEASURED else ""
-        faults = frozenset().union(*(expected.undocumented_faults_of_row(row) for row in rows))
+        faults = frozenset[str]().union(*(expected.undocumented_faults_of_row(row) for row in rows))
+        faults = self.recorded.as_named(faults) if self.recorded else faults
         recorded = self.known.get(f"{suite}/{case.id}", frozenset())
         backend = arm(rows[0]) if rows else self.spec
         command = shlex.join(repro_words(self.folder, case.id, backend, self.vocabulary))

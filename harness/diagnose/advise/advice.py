@@ -12,7 +12,7 @@ from harness.backend.installed import installed_backends
 from harness.backend.vocabulary.fetched import EVERY
 from harness.diagnose.advise.engines import Offer, offer_of
 from harness.diagnose.advise.max_tokens import CaseBudget, largest_budget
-from harness.diagnose.advise.rewritten import Change, States, rewritten
+from harness.diagnose.advise.rewritten import Answers, Change, rewritten
 from harness.diagnose.advise.stored import WHOSE, StoredAdvice, verb_for, write_advice
 from harness.errors import BadInput
 from harness.outcomes.answer import Answer, BackendAnswer, read_answer
@@ -91,6 +91,8 @@ class Advice:
             if self.offer.are_wrappers
             else f"The backends are the libraries that {self.engine} has, as installed here and not its own "
             "wrappers, which refuse and break more: docs/engines.md says how to install those."
+            if self.offer.has_wrappers
+            else f"What was tried is the grammar code that {self.engine} runs, as a library has it here."
         )
         # Who names backends leaves others out, whether these are installed or not.
         are_missing = self.offer.missing and not self.offer.are_wrappers and self.offer.arms.keys() <= tried
@@ -149,7 +151,7 @@ def advise(
         cases,
         answer,
         lambda suite: _answers_of(
-            replace(request, suites=(str(suite),), out=folder / "rewrites", effort=1),
+            replace(request, suites=(str(suite),), out=folder / "rewrites"),
             say,
             report,
             walked.described,
@@ -185,13 +187,13 @@ def source_of(source: str) -> str:
 
 def _answers_of(
     request: Request, say: Callable[[str], None], report: Callable[[Progress], None], described: Description
-) -> States:
-    """Walks the request with backends that are known already, and returns the state of each case by its id
+) -> Answers:
+    """Walks the request with backends that are known already, and returns what each case is like, by its id
     and the arm's name."""
     folder = run(request, say, report, described).folder
     answer = read_answer(folder)
     return {
-        (case.case_id, backend.name): case.state
+        (case.case_id, backend.name): case
         for backend in (*answer.backends, *answer.others)
         for case in backend.cases
     }

@@ -20,6 +20,8 @@ class Offer:
     """Are the arms the engine's own wrapper classes? Otherwise they are the libraries behind them."""
     missing: tuple[str, ...]
     """The adapters of further backends of the engine, whose libraries are not installed here."""
+    has_wrappers: bool = True
+    """Does the engine have wrapper classes that an adapter stands for, whether installed or not?"""
 
 
 def engines(entries: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -40,8 +42,10 @@ def offer_of(engine: str, entries: Sequence[Mapping[str, Any]]) -> Offer:
     wrappers: dict[str, str] = {}
     libraries: dict[str, str] = {}
     missing = []
+    has_wrappers = False
     for entry in entries:
         for options, chosen in entry["engines"].get(engine, {}).items():
+            has_wrappers |= bool(options)
             if entry["problem"] or not entry["version"]:
                 missing.append(entry["name"])
             elif options:
@@ -53,4 +57,4 @@ def offer_of(engine: str, entries: Sequence[Mapping[str, Any]]) -> Offer:
             f"no backend of {engine} is installed here ({', '.join(dict.fromkeys(missing))}); "
             "`grammarbench list backends` says how to install them"
         )
-    return Offer(wrappers or libraries, bool(wrappers), tuple(dict.fromkeys(missing)))
+    return Offer(wrappers or libraries, bool(wrappers), tuple(dict.fromkeys(missing)), has_wrappers)

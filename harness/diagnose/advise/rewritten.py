@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 from harness.cases.case import Case
 from harness.cases.rewrites import Candidate, candidates
-from harness.outcomes.answer import Answer
+from harness.outcomes.answer import Answer, CaseAnswer
 from harness.outcomes.case_state import CaseState
 from harness.text import counted
 
@@ -21,7 +21,7 @@ MOST_TRIED = 3
 SECONDS = 1.0
 """Processor time in which rewrites of one case are found and proven."""
 
-States = dict[tuple[str, str], CaseState]
+Answers = dict[tuple[str, str], CaseAnswer]
 """What each case, by its id, is like on each arm."""
 
 
@@ -45,14 +45,15 @@ class Change:
 def rewritten(
     cases: Sequence[tuple[str, Case]],
     answer: Answer,
-    states_of: Callable[[Path], States],
+    answers_of: Callable[[Path], Answers],
     folder: Path,
     say: Callable[[str], None],
 ) -> tuple[tuple[Change, ...], tuple[str, ...], int]:
     """Returns the changes that help, those first with which the backend to use gains a case, the names of the
     cases for which none was found, and the number of further cases for which none was looked for.
 
-    `states_of` walks a suite file through the same backends; the rewrites are written to `folder`.
+    `answers_of` walks a suite file through the same backends with the same effort; the rewrites are written
+    to `folder`.
     """
     able = [backend for backend in answer.backends if not backend.is_control]
     before: dict[tuple[str, str], dict[str, CaseState]] = {}
@@ -77,6 +78,7 @@ def rewritten(
     not_looked_at = max(0, len(wanting) - MOST_CASES)
     del wanting[MOST_CASES:]
     tried: dict[tuple[str, str], list[Candidate]] = {}
+    every: dict[str, Case] = {}
     if wanting:
         say(f"looking for rewrites of {counted(len(wanting), 'case')} that mean the same ...")
     for suite, case in wanting:
@@ -84,15 +86,19 @@ def rewritten(
         some = list(islice(candidates(case, at_fault, SECONDS), MOST_TRIED))
         if some:
             tried[suite, case.id] = some
-    every = {candidate.case.id: candidate.case for some in tried.values() for candidate in some}
-    states: States = {}
+            # Documents that were made are made anew, for the rewrite, as they will be of its schema alone.
+            is_made = any(instance.made_for for instance in case.instances)
+            for candidate in some:
+                rewrite = candidate.case
+                every[rewrite.id] = replace(rewrite, instances=()) if is_made else rewrite
+    answers: Answers = {}
     if every:
         path = folder / "rewrites.jsonl"
         path.write_text("".join(_line(case) for case in every.values()), "utf-8")
-        states = states_of(path)
+        answers = answers_of(path)
     changes = []
     for suite, case in wanting:
-        change = _best(suite, case, tried.get((suite, case.id), []), before[suite, case.id], states)
+        change = _best(suite, case, tried.get((suite, case.id), []), before[suite, case.id], answers)
         if change is not None:
             changes.append(change)
     best = answer.best.name if answer.best is not None else ""
@@ -109,14 +115,14 @@ def _keywords(faults: Collection[str], case: Case) -> list[str]:
 
 
 def _best(
-    suite: str, case: Case, tried: Sequence[Candidate], before: dict[str, CaseState], states: States
+    suite: str, case: Case, tried: Sequence[Candidate], before: dict[str, CaseState], answers: Answers
 ) -> Change | None:
     """Returns the first of the rewrites with which the most arms work, if these are more than before and none
     is lost."""
     had = {arm for arm, state in before.items() if state == CaseState.WORKS}
     best: Change | None = None
     for candidate in tried:
-        works = {arm for arm in before if states.get((candidate.case.id, arm)) == CaseState.WORKS}
+        works = {arm for arm, state in before.items() if _works(answers.get((candidate.case.id, arm)), state)}
         if had < works and (best is None or len(works) > len(best.works_on)):
             best = Change(
                 suite,
@@ -128,6 +134,14 @@ def _best(
                 candidate.case.grammar.text,
             )
     return best
+
+
+def _works(answer: CaseAnswer | None, before: CaseState) -> bool:
+    """Does a rewrite work on an arm, for all that is known? Where checks found a fault before and were not
+    all made now, the fault may be where they did not come to."""
+    if answer is None or answer.state != CaseState.WORKS:
+        return False
+    return not answer.was_cut_short or before in (CaseState.WORKS, CaseState.REFUSED)
 
 
 def _line(case: Case) -> str:

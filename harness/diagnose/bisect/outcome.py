@@ -1,5 +1,5 @@
 """Finds the first release of a backend that shows an outcome, or that is rid of a fault, by a binary search
-over the released versions, as `git bisect` does."""
+over the released versions, as `git bisect` does. As there, it is assumed that what came stayed."""
 
 from __future__ import annotations
 
@@ -16,18 +16,9 @@ from harness.backend.environments.releases import between, released
 from harness.backend.registry import BackendSpec, parse_specs
 from harness.cases.plan import check_named
 from harness.cases.suite import find_suite, walked_by_default
-from harness.checks import checks
+from harness.diagnose.bisect.sought import Fault, difference_of, shown
 from harness.errors import BadInput
-from harness.outcomes.differences import (
-    CHECKS,
-    CaseDifferences,
-    Difference,
-    Key,
-    case_lines,
-    differences,
-    outcomes,
-)
-from harness.outcomes.expected import TIMEOUT
+from harness.outcomes.differences import Difference, case_lines, differences, outcomes
 from harness.rows.row import OURS, Row
 from harness.rows.store import read_rows
 from harness.running.session import Request
@@ -56,7 +47,8 @@ class SearchResult:
 
 def first_bad(versions: Sequence[str], probe: Probe) -> SearchResult:
     """Finds the first version that shows the outcome. The first of `versions` is known not to show it and the
-    last to show it; neither is asked again."""
+    last to show it; neither is asked again. It is assumed that all before the first do not show it, and all
+    after it do."""
     good, bad = 0, len(versions) - 1
     skipped: set[int] = set()
     while unknown := [index for index in range(good + 1, bad) if index not in skipped]:
@@ -95,6 +87,10 @@ class ChangedAt:
     differences: tuple[Difference, ...]
     """The differences between the last version without the outcome and the first with it."""
     kind: Kind
+    also_in: tuple[str, ...] = ()
+    """The older versions that show some of it too, of those that were tried."""
+    not_in: tuple[str, ...] = ()
+    """The newer versions that do not show all of it, of those that were tried."""
 
     def to_json(self) -> dict[str, Any]:
         """Returns it as one JSON object; the keys of a repair are `first_good` and `last_bad`."""
@@ -104,6 +100,8 @@ class ChangedAt:
             first: self.search.first_bad if not self.search.skipped else None,
             "candidates": list(self.search.candidates),
             last: self.search.last_good,
+            "also_in": list(self.also_in),
+            "not_in": list(self.not_in),
             "differences": [difference.to_json() for difference in self.differences],
         }
 
@@ -124,6 +122,11 @@ class ChangedAt:
                 else (f"{one} is the first version with it")
             )
             sentence = f"{first}; {search.last_good} is the last without"
+        without, with_it = SHOWS[self.kind]
+        against = [f"{version} {with_it}" for version in self.also_in]
+        against += [f"{version} {without}" for version in self.not_in]
+        if against:
+            sentence += f"\nyet {', '.join(against)}: it came and went more than once"
         return "\n".join(
             [sentence, *(line for difference in self.differences for line in case_lines(difference))]
         )
@@ -188,7 +191,7 @@ def bisect(
     also if both show the same, or if one of them cannot tell.
 
     Every fault in which the two differ is searched by itself, because each may have come with another
-    version.
+    version. Whatever the versions that were tried say against an answer is told with it.
     """
     # The case first: to look a backend up is to import it, in seconds.
     check_named([find_suite(name) for name in question.suites or walked_by_default()], (question.case,))
@@ -247,11 +250,23 @@ def bisect(
     faults_by_search: dict[SearchResult, list[Fault]] = {}
     for fault in wanted:
         faults_by_search.setdefault(first_bad(versions, partial(probe, fault)), []).append(fault)
+
+    def against(search: SearchResult, faults: list[Fault], answer: bool) -> tuple[str, ...]:
+        """Returns the tried versions outside the search's range that give one of the faults this answer."""
+        low, high = versions.index(search.last_good), versions.index(search.first_bad)
+        outside = versions[:low] if answer else versions[high + 1 :]
+        tried = [version for version in outside if version in answers]
+        return tuple(
+            version for version in tried if any(answers[version][fault] is answer for fault in faults)
+        )
+
     changes = [
         ChangedAt(
             search,
             differences(rows_by_version[search.last_good], rows_by_version[search.first_bad]).cases,
             kind if len(faults_by_search) == 1 else kind_of_faults(wanted[fault].there for fault in faults),
+            also_in=against(search, faults, True),
+            not_in=against(search, faults, False),
         )
         for search, faults in faults_by_search.items()
     ]
@@ -263,7 +278,7 @@ def in_words(answers: Sequence[bool | None], kind: Kind) -> str:
     """Returns what a version shows of the faults that are searched for."""
     known = {answer for answer in answers if answer is not None}
     if not known:
-        return "skipped: it lacks the part or the check in question, or missed a deadline in it"
+        return "skipped: it lacks the part or the check in question, or broke or missed a deadline in it"
     if len(known) == 1:
         return SHOWS[kind][known.pop()]
     return f"is like the last in {answers.count(True)} of {counted(len(answers), 'fault')}"
@@ -301,7 +316,7 @@ def without_version(backend: str) -> tuple[BackendSpec, str, str]:
 def walked(question: Question, spec: BackendSpec) -> tuple[Row, ...]:
     """Returns the rows of the case on that version.
 
-    Raises Unavailable if there are none, BadInput for a question that no version can answer.
+    Raises Unavailable if there are none.
     """
     with tempfile.TemporaryDirectory(prefix="grammarbench-bisect-") as folder:
         request = Request(
@@ -314,7 +329,10 @@ def walked(question: Question, spec: BackendSpec) -> tuple[Row, ...]:
             effort=question.effort,
             only=(question.case,),
         )
-        outcome = run_session(request, lambda _: None, lambda _: None)
+        try:
+            outcome = run_session(request, lambda _: None, lambda _: None)
+        except BadInput as error:
+            raise Unavailable(one_line(str(error))) from error
         rows = tuple(read_rows(outcome.folder))
     ours = next((row for row in rows if row.status == "harness_error"), None)
     if ours is not None:
@@ -322,66 +340,3 @@ def walked(question: Question, spec: BackendSpec) -> tuple[Row, ...]:
     if all(row.status in OURS for row in rows):
         raise Unavailable(f"not walked: {one_line(rows[0].text)}")
     return rows
-
-
-Fault = tuple[Key, str, str]
-"""A case, a part of it, and a fault."""
-
-
-@dataclass(frozen=True)
-class Sought:
-    """What is searched for of one fault."""
-
-    there: bool
-    """Is it there in the last version and not in the first one, or the other way round?"""
-    is_late: bool
-    """Did a version at an end miss a deadline in that part? Then it is not proven that the two differ, and
-    another version that misses it is compared by what was seen of it, as they were."""
-
-
-Wanted = Mapping[Fault, Sought]
-
-
-def difference_of(before: Sequence[Row], after: Sequence[Row]) -> Wanted:
-    """Returns the faults in which the later rows differ from the earlier ones.
-
-    What the backend documents or chooses, and what a missed deadline may have hidden, count only if nothing
-    else differs: they are not what is asked for, and may have changed with another version. Then a part that
-    misses a deadline on one side only differs in that alone, because what else is wrong with it was not seen
-    there.
-    """
-    every: dict[Fault, Sought] = {}
-    faults: dict[Fault, Sought] = {}
-    for case in differences(before, after).cases:
-        for part in case.parts:
-            proven = _came_or_went(*part.proven)
-            seen = _came_or_went(part.new, part.gone)
-            if TIMEOUT in seen:
-                seen = {TIMEOUT: seen[TIMEOUT]}
-            for fault, there in seen.items():
-                every[case.key, part.part, fault] = Sought(there, is_late=fault not in proven)
-            for fault in proven.keys() - part.documented:
-                faults[case.key, part.part, fault] = Sought(proven[fault], is_late=False)
-    return faults or every
-
-
-def _came_or_went(came: Iterable[str], went: Iterable[str]) -> dict[str, bool]:
-    return dict.fromkeys(came, True) | dict.fromkeys(went, False)
-
-
-def shown(wanted: Wanted, cases: Mapping[Key, CaseDifferences]) -> bool | None:
-    """Do these cases show all of the wanted faults? None if a part of them was not measured, if a missed
-    deadline may hide one, or if a check in question was not made."""
-    answers = []
-    for (key, part, fault), sought in wanted.items():
-        case = cases[key]
-        if part not in case.parts:
-            return None
-        is_there = fault in case.parts[part]
-        if TIMEOUT in case.parts[part] and not is_there and not sought.is_late:
-            return None
-        check = fault.partition(":")[0]
-        if part == CHECKS and check in checks() and check not in case.looked:
-            return None
-        answers.append(is_there == sought.there)
-    return all(answers)

@@ -22,6 +22,9 @@ SECONDS = 20.0
 """The seconds that one trial of the lines may take, because a pattern may take for ever."""
 MEMORY = 4 << 30
 
+INSTALLED = ("jsonschema", "jsonschema_rs", "regex")
+"""The validators that a reader of the script may lack; the others come with Python."""
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -29,7 +32,7 @@ class Evidence:
 
     lines: tuple[str, ...]
     """Statements that ask the validator, print its verdict and assert that it is the one found here; they
-    need the variable `grammar`."""
+    need the variable `grammar`. Where the validator is not installed they say so, and the script goes on."""
     who: str
     """The validator's name, e.g. `jsonschema.Draft7Validator`."""
     agrees: bool
@@ -177,7 +180,11 @@ def _asserted(verdict: bool) -> str:
 
 def _shown(content: bytes, who: str, lines: list[str], verdict: bool) -> tuple[str, ...]:
     shown = f'print("{who}: the instance is", "valid" if verdict else "not valid")'
-    return (f"instance = {content!r}", *lines, shown, _asserted(verdict))
+    asked = [*lines, shown, _asserted(verdict)]
+    if who.partition(".")[0] in INSTALLED:
+        missing = ["except ImportError as error:", "    print('the instance is not judged here:', error)"]
+        asked = ["try:", *(f"    {line}" for line in asked), *missing]
+    return (f"instance = {content!r}", *asked)
 
 
 def _holds(grammar: Grammar, content: bytes, lines: list[str]) -> bool:

@@ -1,4 +1,5 @@
-"""Writes the script that shows a failure with the backend's own library alone."""
+"""Writes the script that shows a failure with the backend's own library alone. Before it a validator, if
+it is installed, judges the instance."""
 
 from __future__ import annotations
 

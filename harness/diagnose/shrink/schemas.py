@@ -12,6 +12,8 @@ from harness.cases.subschemas import (
     ONE,
     Path,
     at,
+    has_target,
+    path_of,
     put,
     subschemas,
     subschemas_below,
@@ -69,29 +71,10 @@ def smaller_schemas(schema: Schema, instance: Any) -> Iterator[Pair]:
 def dangling(schema: Schema) -> bool:
     """Does a `$ref` point to a place of this schema that is not there?"""
     return any(
-        not _has_target(schema, node["$ref"])
+        not has_target(schema, node["$ref"])
         for _, node in places(schema)
         if isinstance(node, dict) and "$ref" in node
     )
-
-
-def _has_target(schema: Schema, reference: Any) -> bool:
-    if not isinstance(reference, str) or not reference.startswith("#/"):
-        return True  # not a place that we can look up
-    try:
-        at(schema, _pointer(schema, reference))
-    except (LookupError, TypeError, ValueError):
-        return False
-    return True
-
-
-def _pointer(schema: Schema, reference: str) -> Path:
-    """Returns the path of a local reference, e.g. `#/$defs/a`."""
-    path: list[str | int] = []
-    for part in reference[2:].split("/"):
-        step: str | int = part.replace("~1", "/").replace("~0", "~")
-        path.append(int(step) if isinstance(at(schema, tuple(path)), list) else step)
-    return tuple(path)
 
 
 # --- a subschema as the root
@@ -111,9 +94,9 @@ def _subschemas_as_root(schema: Schema, instance: Any) -> Iterator[Pair]:
             isinstance(reference, str)
             and reference.startswith("#/")
             and path in ((), ("items",))
-            and _has_target(schema, reference)
+            and has_target(schema, reference)
         ):
-            target = at(schema, _pointer(schema, reference))
+            target = at(schema, path_of(schema, reference))
             yield _as_root(schema, put(schema, path, target) if path else target), instance
 
 

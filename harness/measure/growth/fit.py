@@ -50,7 +50,8 @@ CONVEX = 1.5
 """The least exponent of e^(k n / largest n) that is told from a straight line."""
 
 RISING = 3
-"""The fewest sizes whose cost is clear of the smallest one's for an exponential: one jump is none."""
+"""How many of the largest sizes must cost clearly more than the median of the others for an exponential: one
+jump is none, whatever the scatter before it."""
 
 POWERS = np.arange(0.02, 8.0, 0.01)
 RATES = np.geomspace(0.2, 300.0, 400)
@@ -87,8 +88,10 @@ def growth(sizes: Sequence[int], costs: Sequence[float], *, floor: float = 0.0) 
         return Growth("not judged", sizes=tail, why=f"only {len(tail)} sizes were measured")
     n = np.array(tail, float)
     values = np.maximum(np.array(costs[-TAIL:], float), max(floor, 1e-9))
-    if values[-2:].max() < FLAT * values.min() or values.max() <= floor:
+    if values.max() < FLAT * values.min() or values.max() <= floor:
         return Growth("constant", sizes=tail)
+    if values[-1] < FLAT * values.min():
+        return Growth("not judged", sizes=tail, why="it falls, or is highest between")
     powers = np.array([_misfit((n / n[-1]) ** power, values) for power in POWERS])
     best = int(powers.argmin())
     degrees = len(tail) - 3
@@ -100,7 +103,8 @@ def growth(sizes: Sequence[int], costs: Sequence[float], *, floor: float = 0.0) 
     rate = int(rates.argmin())
     misfit = max(float(rates[rate]), degrees * SCATTER**2)
     fits = misfit < len(tail) * ROUGH**2 and scatter > BETTER * misfit
-    if RATES[rate] > CONVEX and fits and int((values > FLAT * values.min()).sum()) >= RISING:
+    is_clear = bool((values[-RISING:] > FLAT * np.median(values[:-RISING])).all())
+    if RATES[rate] > CONVEX and fits and is_clear:
         return Growth("exponential", base=math.exp(float(RATES[rate]) / n[-1]), sizes=tail)
     if best == len(POWERS) - 1:
         return Growth("not judged", sizes=tail, why="it jumps at the last sizes, which no power does")
@@ -154,22 +158,31 @@ def slope(series: Sequence[Sequence[tuple[int, float]]]) -> Slope | None:
     """Returns the slope over the second half of each series of (step, value), from the rises between one
     value and the next; None where there are too few of them.
 
-    The first half is left out, because a process that takes memory for the first time reuses it later.
+    The first half is left out, because a process that takes memory for the first time reuses it later. A rise
+    weighs as much as the steps that it was made in, and a last one of few steps, where the time was up,
+    counts with the one before it: otherwise what an allocator takes at once would be that of a few steps.
     """
     rises: list[float] = []
-    steps = 0
-    for one in series:
-        half = list(one)[len(one) // 2 :]
-        for (before, low), (after, high) in pairwise(half):
-            rises.append((high - low) / (after - before))
-            steps += after - before
+    steps: list[int] = []
+    for one in map(_without_a_short_end, series):
+        for (before, low), (after, high) in pairwise(one[len(one) // 2 :]):
+            rises.append(high - low)
+            steps.append(after - before)
     if len(rises) < FEWEST_RISES:
         return None
-    values = np.array(rises)
-    mean = float(values.mean())
-    half_width = (
-        student_quantile(1 - (1 - LEVEL) / 2, len(rises) - 1)
-        * float(values.std(ddof=1))
-        / math.sqrt(len(rises))
+    weights = np.array(steps) / np.mean(steps)
+    mean = sum(rises) / sum(steps)
+    squares = float(weights @ (np.array(rises) / np.array(steps) - mean) ** 2)
+    half_width = student_quantile(1 - (1 - LEVEL) / 2, len(rises) - 1) * math.sqrt(
+        squares / (len(rises) - 1) / len(rises)
     )
-    return Slope(mean, mean - half_width, mean + half_width, steps)
+    return Slope(mean, mean - half_width, mean + half_width, sum(steps))
+
+
+def _without_a_short_end(series: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Returns the series with its last rise joined to the one before it, if it has fewer than half as many
+    steps."""
+    points = list(series)
+    if len(points) > 2 and 2 * (points[-1][0] - points[-2][0]) < points[-2][0] - points[-3][0]:
+        del points[-2]
+    return points

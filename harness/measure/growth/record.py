@@ -5,6 +5,7 @@ Nothing in it is a fit or a verdict: those are functions of it (`harness.measure
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypedDict
@@ -165,7 +166,9 @@ class GrowthRecorder:
         path = folder / FILE
         if resume:
             content = path.read_bytes()
-            path.write_bytes(content[: content.rfind(b"\n") + 1])
+            whole = content.rfind(b"\n") + 1
+            if whole < len(content):
+                os.truncate(path, whole)  # never written anew: a full disk would take what was measured
         self.file = open(path, "ab" if resume else "xb")  # noqa: SIM115 - closed by `close`
         if resume:
             more = {"axes": plan.axes, "vocabularies": plan.vocabularies, "forks": plan.forks}

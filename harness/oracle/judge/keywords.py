@@ -47,6 +47,14 @@ def _additional_properties(validator: Any, subschema: Any, instance: Any, schema
                 yield from validator.descend(value, subschema, path=name)
 
 
+def _additional_items(validator: Any, subschema: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    """Says nothing beside an `items` that is no list; the library's asks a boolean for its length."""
+    items = schema.get("items")
+    if isinstance(instance, list) and isinstance(items, list):
+        for index, item in enumerate(instance[len(items) :], start=len(items)):
+            yield from validator.descend(item, subschema, path=index)
+
+
 def _follows(keyword: str) -> Callable[[Any, Any, Any, Any], Iterator[Any]]:
     def follow(validator: Any, target: str, instance: Any, _schema: Any) -> Iterator[Any]:
         resolved = followed(validator, keyword, target)
@@ -99,6 +107,7 @@ def _format(validator: Any, name: str, instance: Any, _schema: Any) -> Iterator[
 
 KEYWORDS: dict[str, Callable[[Any, Any, Any, Any], Iterator[Any]]] = {
     **{keyword: _follows(keyword) for keyword in REFERENCES},
+    "additionalItems": _additional_items,
     "additionalProperties": _additional_properties,
     "divisibleBy": _multiple_of,
     "format": _format,

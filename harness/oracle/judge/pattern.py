@@ -16,6 +16,7 @@ from harness.oracle.regex.ecma_classes import (
     NO_LINE_END,
     QUANTIFIER,
     SETS,
+    Groups,
     NotEcma,
     complement,
     read_class,
@@ -78,39 +79,8 @@ def written_out(pattern: str) -> str:
         raise NotAPattern(f"pattern {pattern[:80]!r}: {error}") from error
 
 
-class _Groups:
-    """The groups that are open where a pattern was read to, and the names that are taken there."""
-
-    def __init__(self) -> None:
-        self.may_repeat = False
-        """May a quantifier come next?"""
-        self._may_repeat_behind: list[bool] = []
-        """Whether one may come behind each open group."""
-        self._names: list[tuple[set[str], set[str]]] = [(set(), set())]
-        """For the whole pattern and for each open group, the names of groups that its last alternative has so
-        far, and the names that the alternatives before that one have."""
-
-    def read(self, part: str) -> None:
-        """Takes in the next part of the pattern that is no quantifier. Raises `NotEcma`."""
-        taken, before = self._names[-1]
-        self.may_repeat = part not in ("^", "$", "\\b", "\\B", "|") and part[0] != "("
-        if part == "|":
-            self._names[-1] = (set(), before | taken)
-        elif part == ")" and self._may_repeat_behind:
-            self.may_repeat = self._may_repeat_behind.pop()
-            del self._names[-1]
-            self._names[-1][0].update(taken, before)
-        elif part[0] == "(":
-            if part.endswith(">"):
-                if any(part in names for names, _ in self._names):
-                    raise NotEcma(f"the group {part[3:-1]} twice in one alternative")
-                taken.add(part)
-            self._may_repeat_behind.append(part not in ("(?<=", "(?<!"))
-            self._names.append((set(), set()))
-
-
 def _pieces(pattern: str) -> Iterator[str]:
-    at, groups = 0, _Groups()
+    at, groups = 0, Groups()
     while at < len(pattern):
         character, begun = pattern[at], at
         if quantifier := QUANTIFIER.match(pattern, at):

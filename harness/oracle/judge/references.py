@@ -3,6 +3,7 @@ follows them."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urldefrag, urljoin
 
@@ -30,21 +31,53 @@ def followed(validator: Any, keyword: str, target: str) -> Any:
         return _recursive(resolver)
     resolved = resolver.lookup(target)
     name = target.partition("#")[2]
-    if keyword == "$ref" and _has(resolved.contents, "$dynamicAnchor", name):
-        static = resolver._registry.resolver(urldefrag(urljoin(resolver._base_uri, target))[0])
-        if static.lookup(f"#{name}").contents is not resolved.contents:
-            raise Unjudgeable("a `$ref` to a dynamic anchor, which validators follow in two ways")
-    return resolved
+    if not _has(resolved.contents, "$dynamicAnchor", name):
+        return resolved
+    named = resolver._base_uri
+    if not target.startswith("#"):  # urljoin would lose a base like `urn:x` of a mere name
+        named = urldefrag(urljoin(named, target))[0]
+    found = _resource_of(resolved, named, name)
+    if keyword == "$ref" and found != named:
+        raise Unjudgeable("a `$ref` to a dynamic anchor, which validators follow in two ways")
+    # The library keeps the base that the reference names.
+    base = resolver._evolve(base_uri=found, registry=resolved.resolver._registry)
+    return type(resolved)(contents=resolved.contents, resolver=base)
+
+
+def _resource_of(resolved: Any, named: str, name: str) -> str:
+    """Returns the identifier of the resource in which the dynamic anchor stands that was found: the one that
+    the reference names, or one on the way to it."""
+    from referencing.exceptions import NoSuchAnchor
+
+    on_the_way: list[str] = [uri for uri, _ in resolved.resolver.dynamic_scope()]
+    for uri in (named, *on_the_way):
+        with suppress(NoSuchAnchor):
+            anchor = resolved.resolver._registry.anchor(uri, name).value
+            if anchor.resource.contents is resolved.contents:
+                return uri
+    return named
+
+
+def inner_resolver(validator: Any, schema: Any) -> Any:
+    """Returns the resolver of a subschema of the validator's, which may have an identifier of its own."""
+    from referencing.jsonschema import specification_with
+
+    specification: Any = specification_with(validator.META_SCHEMA["$schema"])
+    return validator._resolver.in_subresource(specification.create_resource(schema))
+
+
+def entered(outer: Any, inner: Any) -> Any:
+    """Returns the inner resolver with the outer one's resource on the way to it, where it is in another. The
+    `referencing` library adds that for a reference, but not for a subschema with an identifier."""
+    if inner._previous is outer._previous and inner._base_uri != outer._base_uri:
+        return outer._evolve(base_uri=inner._base_uri, registry=inner._registry)
+    return inner
 
 
 def inside(validator: Any, schema: Any) -> Any:
     """Returns the validator of a subschema that is applied to the same instance. Raises `Unjudgeable` for one
     of another draft: what that evaluates is defined nowhere."""
-    from referencing.jsonschema import specification_with
-
-    specification: Any = specification_with(validator.META_SCHEMA["$schema"])
-    resolver = validator._resolver.in_subresource(specification.create_resource(schema))
-    return _evolved(validator, schema, resolver)
+    return _evolved(validator, schema, inner_resolver(validator, schema))
 
 
 def behind(validator: Any, keyword: str, target: str) -> Any:

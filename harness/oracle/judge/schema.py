@@ -14,6 +14,7 @@ from harness.oracle.judge.drafts import CLASSES, DRAFT_URIS, class_name, draft_o
 from harness.oracle.judge.formats import format_checker
 from harness.oracle.judge.keywords import KEYWORDS, open_dependencies
 from harness.oracle.judge.pattern import is_pattern
+from harness.oracle.judge.references import entered, inner_resolver
 from harness.oracle.judge.strict_json import parse_json, read_document
 from harness.oracle.judge.unjudgeable import Unjudgeable, reason
 
@@ -159,13 +160,16 @@ def _validator_class(dialect: str) -> Any:
     fields = [(field.name, field.alias) for field in extended.__attrs_attrs__ if field.init]
 
     def evolve(self: Any, **changes: Any) -> Any:
-        """Does what jsonschema's `evolve` does, but keeps our class; jsonschema's goes back to its own where
-        a subschema has `$schema`."""
+        """Does what jsonschema's `evolve` does, but keeps our class, where jsonschema's goes back to its own
+        if a subschema has `$schema`, and enters a subschema that has an identifier, which jsonschema's `not`,
+        `if`, `contains` and `oneOf` do not."""
         schema = changes.get("schema", self.schema)
         named = draft_of(schema, dialect)
         if named != dialect and not _is_resource(schema, {named, dialect}):
             raise Unjudgeable("a subschema without an identifier names another draft")
+        resolver = changes.get("_resolver") or inner_resolver(self, schema)
         kept = {alias: getattr(self, name) for name, alias in fields}
+        changes["_resolver"] = entered(self._resolver, resolver)
         return _validator_class(named)(**{**kept, **changes})
 
     extended.evolve = evolve

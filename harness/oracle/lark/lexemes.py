@@ -19,11 +19,14 @@ from harness.oracle.lark.tree import (
 from harness.oracle.regex.automaton import TREES, RegexDialect
 from harness.oracle.regex.char_classes import Ranges, one, ranges_of, union, with_simple_cases
 from harness.oracle.regex.syntax import parsed
-from harness.oracle.regex.tree import Chars, Choice, Look, Node, Repeat, Sequence
+from harness.oracle.regex.tree import EMPTY, Chars, Choice, Look, Node, Repeat, Sequence
 
 _ASCII_CASES: tuple[RegexDialect, ...] = ("ecma", "javascript")
 """The dialects whose `i` folds the letters of ASCII alone."""
-_PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?.?|\.", re.DOTALL)
+_PART_OF_ECMA = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\(\?.?|\.", re.DOTALL)
+_PART = re.compile(r"\\.|\[\^?\]?(?:\\.|\[:\^?[a-z]+:\]|[^\]\\])*\]|\(\?.?", re.DOTALL)
+"""A part of an expression whose dots and groups are told from those in a class; of Rust's nested classes the
+rest is looked at too, which can only refuse more."""
 
 
 class Lexemes:
@@ -37,7 +40,9 @@ class Lexemes:
     def node_of(self, expression: Expression) -> Node:
         """Returns the tree of a terminal's expression. Raises NoOracle for one that has none."""
         if expression not in self._nodes:
-            self._nodes[expression] = self._node(expression)
+            node = self._node(expression)
+            # Where terminals name one another twice, no limit on symbols ends the doubling of what is empty.
+            self._nodes[expression] = EMPTY if node.width == (0, 0) else node
         return self._nodes[expression]
 
     def _node(self, expression: Expression) -> Node:
@@ -64,10 +69,10 @@ class Lexemes:
         folds, ascii_only = "i" in expression.flags, self._dialect in _ASCII_CASES
         if folds and ascii_only and re.search(r"\[\^|\\[DWSPdwsp]", expression.pattern):
             raise NoOracle("a class without case has no reference in this dialect")
-        pattern = _with_dots_written_out(expression.pattern, "s" in expression.flags)
+        pattern = _with_its_dots(expression.pattern, "s" in expression.flags, self._dialect)
         if folds and self._dialect == "python":
             return self._plain(parsed(pattern, folds=True), False)
-        tree = TREES[self._dialect](f"(?i:{pattern})" if folds and not ascii_only else pattern)
+        tree = TREES[self._dialect](f"(?i){pattern}" if folds and not ascii_only else pattern)
         return self._plain(tree, folds and ascii_only)
 
     def _plain(self, node: Node, folds: bool) -> Node:
@@ -78,6 +83,8 @@ class Lexemes:
                 return Chars(self._with_cases(node.ranges)) if folds else node
             case Sequence():
                 return Sequence(tuple(self._plain(part, folds) for part in node.parts))
+            case Choice() if not node.branches:
+                raise NoOracle("what never matches has no reference")
             case Choice():
                 return Choice(tuple(self._plain(branch, folds) for branch in node.branches))
             case Repeat():
@@ -99,10 +106,10 @@ class Lexemes:
         return union(ranges, *map(one, letters))
 
 
-def _with_dots_written_out(pattern: str, every: bool) -> str:
-    """Returns the pattern with classes for its dots: any character but a line end, or `every` one. Dialects
-    differ in what a dot leaves out, and the libraries' pages on Lark agree. Raises NoOracle for a group of
-    another kind than `(?:`."""
+def _with_its_dots(pattern: str, every: bool, dialect: RegexDialect) -> str:
+    """Returns the pattern in which a dot is any character but a line feed, or `every` one: the libraries'
+    pages on Lark agree there. So it is in Python and Rust; for ECMA-262, whose dot leaves out more, the
+    dots become classes. Raises NoOracle for a group of another kind than `(?:`."""
 
     def written(found: re.Match[str]) -> str:
         if found[0].startswith("(?") and found[0] != "(?:":
@@ -111,7 +118,10 @@ def _with_dots_written_out(pattern: str, every: bool) -> str:
             return found[0]
         return r"(?:\n|[^\n])" if every else r"[^\n]"
 
-    return _PART.sub(written, pattern)
+    if dialect in _ASCII_CASES:
+        return _PART_OF_ECMA.sub(written, pattern)
+    _PART.sub(written, pattern)
+    return f"(?s){pattern}" if every else pattern
 
 
 def may_be_empty(node: Node) -> bool:

@@ -21,6 +21,7 @@ from harness.oracle.regex.ecma_classes import (
     NO_LINE_END,
     QUANTIFIER,
     SETS,
+    Groups,
     NotEcma,
     read_class,
     read_escape,
@@ -71,16 +72,18 @@ def _tree(pattern: str) -> Node:
 
 def _parsed(pattern: str) -> Node:
     out: list[str] = []
-    places = Placeholders()
+    places, groups = Placeholders(), Groups()
     at = 0
     while at < len(pattern):
-        character = pattern[at]
+        character, begun = pattern[at], at
         if quantifier := QUANTIFIER.match(pattern, at):
-            at = quantifier.end()
-            if pattern[at : at + 1] in ("+", "*", "?"):
+            if not groups.may_repeat:
                 raise NotEcma("nothing to repeat")
+            groups.may_repeat = False
             out.append(quantifier[0])
-        elif character == "[":
+            at = quantifier.end()
+            continue
+        if character == "[":
             ranges, at = _class(pattern, at + 1)
             out.append(places.of(Chars(ranges)))
         elif character == "\\":
@@ -99,6 +102,7 @@ def _parsed(pattern: str) -> Node:
                 else places.of(_NODES.get(character) or Chars(one(ord(character))))
             )
             at += 1
+        groups.read(pattern[begun:at])
     return places.parsed("".join(out))
 
 

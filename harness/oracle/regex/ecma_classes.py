@@ -1,4 +1,4 @@
-"""The classes and escapes of ECMA-262 with the `u` flag, read once for both of their users.
+"""The classes, escapes and groups of ECMA-262 with the `u` flag, read once for both of their users.
 
 The judge writes a pattern out for the `regex` library (`harness.oracle.judge.pattern`); the oracle makes a
 tree of it (`harness.oracle.regex.ecma`). Where ECMA-262 without the flag is laxer (`\\_`, a lone `}`), so is
@@ -57,6 +57,37 @@ _CODE_POINT = re.compile(
     r"\\(?:u\{([0-9A-Fa-f]+)\}|u([Dd][89ABab][0-9A-Fa-f]{2})\\u([Dd][C-Fc-f][0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2}))"
 )
 _PROPERTY = re.compile(r"\\([pP])\{([A-Za-z0-9_=]+)\}")
+
+
+class Groups:
+    """The groups that are open where a pattern was read to, and the names that are taken there."""
+
+    def __init__(self) -> None:
+        self.may_repeat = False
+        """May a quantifier come next?"""
+        self._may_repeat_behind: list[bool] = []
+        """Whether one may come behind each open group."""
+        self._names: list[tuple[set[str], set[str]]] = [(set(), set())]
+        """For the whole pattern and for each open group, the names of groups that its last alternative has so
+        far, and the names that the alternatives before that one have."""
+
+    def read(self, part: str) -> None:
+        """Takes in the next part of the pattern that is no quantifier. Raises NotEcma."""
+        taken, before = self._names[-1]
+        self.may_repeat = part not in ("^", "$", "\\b", "\\B", "|") and part[0] != "("
+        if part == "|":
+            self._names[-1] = (set(), before | taken)
+        elif part == ")" and self._may_repeat_behind:
+            self.may_repeat = self._may_repeat_behind.pop()
+            del self._names[-1]
+            self._names[-1][0].update(taken, before)
+        elif part[0] == "(":
+            if part.endswith(">"):
+                if any(part in names for names, _ in self._names):
+                    raise NotEcma(f"the group {part[3:-1]} twice in one alternative")
+                taken.add(part)
+            self._may_repeat_behind.append(part not in ("(?<=", "(?<!"))
+            self._names.append((set(), set()))
 
 
 def read_escape(pattern: str, at: int) -> tuple[Member, int]:

@@ -161,10 +161,10 @@ def _node(tree: Any, names: Mapping[int, Node], folds: bool) -> Node:
             return atomic(inner(tree.subpattern))
         case "LookAround":
             return Look(inner(tree.subpattern), tree.behind, not tree.positive)
-        case "LookAroundConditional":
+        case "LookAroundConditional" if tree.positive:
             body, yes, no = map(inner, (tree.subpattern, tree.yes_item, tree.no_item))
-            if_so = Look(body, tree.behind, negative=not tree.positive)
-            if_not = Look(body, tree.behind, negative=tree.positive)
+            if_so = Look(body, tree.behind, negative=False)
+            if_not = Look(body, tree.behind, negative=True)
             return Choice((Sequence((if_so, yes)), Sequence((if_not, no))))
         case "Failure":
             return NOTHING
@@ -175,6 +175,7 @@ _IN_WORDS = {
     "RefGroup": "a backreference",
     "CallGroup": "recursion",
     "Conditional": "a condition on a group",
+    "LookAroundConditional": "a negative condition, whose branches the library does not always try,",
     "Fuzzy": "fuzzy matching",
 }
 _ASSERTIONS: dict[str, Callable[[bool], Node]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,14 @@ from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
 from harness.oracle.json_schema.budget import Budget
 from harness.oracle.tag_formats.members import MembersAutomaton
-from harness.oracle.tag_formats.parts import Described, FreeText, Part, Texts, TokenPart
+from harness.oracle.tag_formats.parts import (
+    MOST_BEGINNINGS,
+    Described,
+    FreeText,
+    Part,
+    Texts,
+    TokenPart,
+)
 from harness.oracle.tag_formats.styles import STYLES
 
 MOST_NODES = 20_000
@@ -54,7 +62,10 @@ class Graph:
         """The objects of a schema in a style of XML; the schemas live as long as `documents` does."""
         self._text_parts: dict[tuple[str, ...], Texts] = {}
         self._token_parts: dict[tuple[int, ...], TokenPart] = {}
-        self._free_parts: dict[tuple[tuple[str, ...], int | None], FreeText] = {}
+        self._free_parts: dict[tuple[Any, ...], FreeText] = {}
+        """Free text by all that it is made of."""
+        self._beginnings = 0
+        """Bytes in the beginnings of what is looked for in all free text."""
         self._ends: list[tuple[str, ...] | forms.OneToken] = []
         """The ends of the tags around the format that is being built, the innermost last."""
         self.start = self._entry(format, END)
@@ -112,9 +123,12 @@ class Graph:
                 if (once := self._entry(content, rest)) is None:
                     break
                 rest = self._node(None, {0: [after, once]})
-        here: int | None = rest
+        here = rest
         for _ in range(least):
-            here = self._entry(content, here) if here is not None else None
+            before = self._entry(content, here)
+            if before is None or before == here:  # no outputs, or the empty one alone, however often
+                return before
+            here = before
         return here
 
     def _inside(self, tag: TagFormat, after: int) -> int | None:
@@ -152,11 +166,8 @@ class Graph:
         after: int,
     ) -> None:
         """Makes the node free text that ends with a pattern and its content, or for good."""
-        self.nodes[node].part = FreeText(
-            [pattern.encode() for pattern in patterns],
-            [content is not None for content in contents],
-            [text.encode() for text in excludes if text],
-        )
+        is_possible = tuple(content is not None for content in contents)
+        self.nodes[node].part = self._free_part(tuple(patterns), is_possible, tuple(excludes))
         self.nodes[node].after = {
             number: [content] for number, content in enumerate(contents) if content is not None
         } | {len(patterns): [after]}
@@ -291,7 +302,7 @@ class Graph:
             case forms.AnyText(excludes, most_tokens, most_characters):
                 if most_tokens is not None:
                     raise NoOracle("max_tokens of any_text counts tokens, which may begin before the text")
-                return self._any_text((*excludes, *self._text_ends()), most_characters)
+                return self._free_part((), (), (*excludes, *self._text_ends()), most_characters)
             case forms.OneToken(token):
                 return self._tokens((token,), is_excluded=False)
             case forms.OtherToken(excluded):
@@ -307,11 +318,22 @@ class Graph:
             self._text_parts[key] = Texts([text.encode() for text in key])
         return self._text_parts[key]
 
-    def _any_text(self, excludes: tuple[str, ...], most_characters: int | None) -> FreeText:
-        key = excludes, most_characters
+    def _free_part(
+        self,
+        patterns: tuple[str, ...],
+        is_possible: tuple[bool, ...],
+        excludes: tuple[str, ...],
+        most_characters: int | None = None,
+    ) -> FreeText:
+        key = patterns, is_possible, excludes, most_characters
         if key not in self._free_parts:
+            sought = [pattern.encode() for pattern in patterns]
             banned = [text.encode() for text in excludes if text]
-            self._free_parts[key] = FreeText(excluded=banned, most_characters=most_characters)
+            self._beginnings += sum(len(text) ** 2 for text in (*sought, *banned))
+            if self._beginnings > MOST_BEGINNINGS:
+                raise NoOracle("triggers, patterns or excluded texts are too long, or too many")
+            self._free_parts[key] = FreeText(sought, is_possible, banned, most_characters)
+            self._budget.check_now()
         return self._free_parts[key]
 
     def _described(self, format: Format) -> Described:

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.oracle.automaton import DEAD, Automaton, NoOracle, States
+from harness.oracle.automaton import DEAD, Automaton, States
 from harness.oracle.choice import ChoiceAutomaton
 from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
 from harness.oracle.json_schema.automaton import Place as PlaceInDocument
@@ -25,8 +25,8 @@ Place: TypeAlias = Literal["free_text", "fixed_text", "pattern", "token"] | Plac
 grammar describes, at a token, or in a document."""
 
 MOST_BEGINNINGS = 20_000_000
-"""Most bytes in the beginnings of all texts that are looked for in free text: one text of 4,400 bytes has as
-many, or 500 of 200."""
+"""Most bytes in the beginnings of all texts that are looked for in a format's free text: one text of 4,400
+bytes has as many, or 500 of 200."""
 
 Exits: TypeAlias = tuple[int, ...]
 ONLY: Exits = (0,)
@@ -108,8 +108,6 @@ class FreeText(Automaton[Reading]):
         excluded: Sequence[bytes] = (),
         most_characters: int | None = None,
     ) -> None:
-        if sum(len(text) ** 2 for text in (*patterns, *excluded)) > MOST_BEGINNINGS:
-            raise NoOracle("triggers, patterns or excluded texts are too long, or too many")
         self._free = (len(patterns),)
         self._most = most_characters
         self._numbers: dict[bytes, Exits] = {}

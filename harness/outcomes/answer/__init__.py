@@ -7,7 +7,7 @@ terminal show in the same words.
 from harness.outcomes.answer.answer import Answer, Risk, answer_of, read_answer, risks_by_backend
 from harness.outcomes.answer.backends import BackendAnswer, backends_of
 from harness.outcomes.answer.cases import CaseAnswer, Proof, Proofs, together
-from harness.outcomes.answer.words import evidence
+from harness.outcomes.answer.risks import evidence
 
 __all__ = [
     "Answer",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.outcomes.answer import words
-from harness.outcomes.answer.backends import BackendAnswer, backends_of
+from harness.outcomes.answer.backends import BackendAnswer, backends_of, lost_to_us
 from harness.outcomes.answer.cases import CaseAnswer, CaseKey, Proofs
+from harness.outcomes.answer.certainty import NOTHING, grounds, grounds_unranked, sure, unchecked, unfinished
+from harness.outcomes.answer.risks import and_in_more, is_shown_by, sentence_of
 from harness.outcomes.case_state import CaseState
 from harness.outcomes.slow_compiles import Compiles
 from harness.outcomes.summary import each_taken_in, summarize
@@ -53,9 +55,11 @@ class Answer:
     risks_elsewhere: tuple[Risk, ...]
     """The gravest risks of the other backends, chosen in the same way."""
     sure: str
-    """How sure it is for these cases: `high`, `fair`, `low`, or why it is none of these (`words.NOTHING`)."""
+    """How sure it is for these cases: `high`, `fair`, `low`, or why it is none of these (`NOTHING`)."""
     certainty: tuple[str, ...]
     """What that rests on, in sentences."""
+    not_looked_at: tuple[str, ...] = ()
+    """Those of these sentences that say which checks were not made."""
 
     @property
     def is_recommended(self) -> bool:
@@ -104,7 +108,8 @@ def answer_of(
     ordered = (*ranked, *(backend for backend in mine if backend.is_control))
     judged = [backend for backend in ranked if backend.counts.judged]
     noun = "schema" if proofs.dialects == {"json_schema"} else "case"
-    if judged and (why := words.why_not_ranked(judged, noun, is_complete)):
+    lost = lost_to_us(judged)
+    if judged and (why := words.why_not_ranked(judged, lost, noun, is_complete)):
         as_run = [backend for backend in mine if backend.counts.judged and not backend.is_control]
         return Answer(
             sentence=words.unranked(why, as_run, noun),
@@ -114,23 +119,24 @@ def answer_of(
             others=tuple(backend for backend in backends if backend.vocabulary != chosen),
             risks=(),
             risks_elsewhere=tuple(_risks(as_run)[:MOST_RISKS]),
-            sure=words.NOTHING["comparable" if is_complete else "complete"],
-            certainty=tuple(words.certainty_unranked(as_run, ordered, proofs, noun)),
+            sure=NOTHING["comparable" if is_complete else "complete"],
+            certainty=tuple(grounds_unranked(as_run, ordered, proofs, noun)),
         )
     best = judged[0] if judged else None
-    equals = tuple(other for other in judged[1:] if best is not None and _is_equal(best, other))
+    equals = tuple(other for other in judged[1:] if best is not None and _is_equal(best, other, lost))
     chosen_ones = [one for one in (best, *equals) if one is not None]
     others = [one for one in ranked if all(one is not another for another in chosen_ones)]
     return Answer(
-        sentence=words.sentence(best, equals, others, noun, verb, whose),
+        sentence=words.sentence(best, equals, others, lost, noun, verb, whose),
         best=best,
         equals=equals,
         backends=ordered,
         others=tuple(backend for backend in backends if backend.vocabulary != chosen),
         risks=tuple(_risks(chosen_ones)[:MOST_RISKS]),
         risks_elsewhere=tuple(_risks(others)[:MOST_RISKS]),
-        sure=words.sure(best, judged, proofs),
-        certainty=tuple(words.certainty(best, ordered, proofs, noun)),
+        sure=sure(best, judged, lost),
+        certainty=tuple(grounds(best, ordered, proofs, noun)),
+        not_looked_at=(*unchecked(judged), *unfinished(ordered, proofs, noun)) if judged else (),
     )  # fmt: skip
 
 
@@ -140,21 +146,24 @@ def ranking(backends: Sequence[BackendAnswer]) -> list[BackendAnswer]:
     What has wrong outputs in the fewest cases comes first, then what has right ones in the most, then what is
     wrong less gravely, then what has the fewest faults besides, then what costs the least per token: a
     refusal is said aloud and can be answered, a fault cannot. Backends that have right outputs in too few
-    cases (`ENOUGH`), or that enforce nothing, come last.
+    cases (`ENOUGH`), or that enforce nothing, come last. Cases that we lost on one of them count on none.
     """
     able = [backend for backend in backends if not backend.is_control]
-    most = max((backend.right_outputs for backend in able), default=0)
-    return sorted(
-        able,
-        key=lambda backend: (
-            backend.right_outputs < ENOUGH * most or not words.is_of_use(backend),
-            sum(_by_gravity(backend)),
-            -backend.right_outputs,
-            _by_gravity(backend),
-            backend.count(CaseState.OTHER_FAULT),
+    lost = lost_to_us(able)
+    most = max((backend.without(lost).right_outputs for backend in able), default=0)
+
+    def standing(backend: BackendAnswer) -> tuple[object, ...]:
+        fares = backend.without(lost)
+        return (
+            fares.right_outputs < ENOUGH * most or not words.is_of_use(backend),
+            sum(_by_gravity(fares)),
+            -fares.right_outputs,
+            _by_gravity(fares),
+            fares.count(CaseState.OTHER_FAULT),
             backend.per_token_ns if backend.per_token_ns is not None else float("inf"),
-        ),
-    )
+        )
+
+    return sorted(able, key=standing)
 
 
 def risks_by_backend(answer: Answer) -> Iterator[tuple[str, tuple[Risk, ...]]]:
@@ -174,11 +183,12 @@ def _by_gravity(backend: BackendAnswer) -> tuple[int, ...]:
     return tuple(backend.count(state) for state in CaseState if state.gravity < CaseState.OTHER_FAULT.gravity)
 
 
-def _is_equal(one: BackendAnswer, other: BackendAnswer) -> bool:
-    """Do the two have as many cases in each state, and right outputs in as many, and enforce both something
-    or both nothing?"""
-    return (one.right_outputs, one.enforces_nothing) == (other.right_outputs, other.enforces_nothing) and all(
-        one.count(state) == other.count(state) for state in CaseState
+def _is_equal(one: BackendAnswer, other: BackendAnswer, lost: Collection[CaseKey]) -> bool:
+    """Do the two have as many cases in each state, and right outputs in as many, but for those that we lost,
+    and enforce both something or both nothing?"""
+    mine, its = one.without(lost), other.without(lost)
+    return (mine.right_outputs, mine.enforces_nothing) == (its.right_outputs, its.enforces_nothing) and all(
+        mine.count(state) == its.count(state) for state in CaseState
     )
 
 
@@ -197,7 +207,7 @@ def _risks(ranked: Sequence[BackendAnswer]) -> list[Risk]:
                 continue
             if groups and case.state.gravity < groups[0][0].state.gravity:
                 groups.clear()
-            sharing = next((names for other, names, _ in groups if words.is_shown_by(case, other)), None)
+            sharing = next((names for other, names, _ in groups if is_shown_by(case, other)), None)
             if sharing is not None:
                 sharing.append(backend.name)
             else:
@@ -212,7 +222,7 @@ def _risks(ranked: Sequence[BackendAnswer]) -> list[Risk]:
         if check and check not in alike:
             continue  # the first case of this check has told it
         more = alike.pop(check) - 1 if check else 0
-        sentence = words.and_in_more(words.risk(case, names), more)
+        sentence = and_in_more(sentence_of(case, names), more)
         listed.append((case.state.gravity, shown, place, Risk(case, tuple(names), sentence)))
     listed.sort(key=lambda one: one[:3])
     made = []

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from harness.outcomes.answer.cases import CaseAnswer, Proofs, distinct
+from harness.outcomes.answer.cases import CaseAnswer, CaseKey, Proofs, distinct
 from harness.outcomes.case_state import CaseState
 from harness.outcomes.controls import controls
 from harness.outcomes.metrics import few, percentiles, tbm, ttfm
-from harness.outcomes.outcome import Counts
+from harness.outcomes.outcome import Counts, counts_of_states
 from harness.outcomes.slow_compiles import Compile, Compiles
 from harness.outcomes.summary import ArmKey, ArmSummary
 from harness.rows.row import RunInfo
@@ -63,6 +63,14 @@ class BackendAnswer:
     run: str = ""
     """The name of the run that it was tried in, where the answer is of several."""
 
+    def without(self, lost: Collection[CaseKey]) -> BackendAnswer:
+        """Returns the backend as it is without these cases; its times stay those of all."""
+        if not lost:
+            return self
+        kept = tuple(case for case in self.cases if (case.suite, case.case_id) not in lost)
+        counts = counts_of_states((case.state, case.is_counted) for case in kept)
+        return replace(self, cases=kept, counts=counts)
+
     def count(self, state: CaseState) -> int:
         """Returns how many cases are in the state."""
         return sum(case.state == state for case in self.cases)
@@ -96,6 +104,21 @@ class BackendAnswer:
         return distinct(proof.constraint for proof in proofs)
 
 
+def lost_to_us(backends: Iterable[BackendAnswer]) -> frozenset[CaseKey]:
+    """Returns the cases that could not be measured on one of the backends, through our own fault.
+
+    They say nothing of which is better. Controls, and backends of which nothing was judged, take no case from
+    the others.
+    """
+    return frozenset(
+        (case.suite, case.case_id)
+        for backend in backends
+        if backend.counts.judged and not backend.is_control
+        for case in backend.cases
+        if case.state == CaseState.NOT_MEASURED
+    )
+
+
 def backends_of(
     arms: Sequence[ArmSummary],
     proofs: Proofs,
@@ -126,6 +149,7 @@ def backends_of(
             CaseAnswer(
                 suite, case_id, proofs.names[suite, case_id], summary.rows.state,
                 tuple(proofs.found.get(arm.key, {}).get((suite, case_id), ())), summary.rows.judged,
+                summary.rows.is_judged, (suite, case_id) in proofs.cut_short.get(arm.key, ()),
             )
             for (suite, case_id), summary in arm.cases.items()
         )  # fmt: skip

@@ -115,6 +115,10 @@ class CaseAnswer:
     was_judged: bool = True
     """Did an output or a whole mask tell whether the backend is right? A fault of the interface may be all
     that is known."""
+    is_counted: bool = True
+    """Is it in the denominator of the conformance (`Counts.judged`)?"""
+    was_cut_short: bool = False
+    """Was the time for its checks up before all of them were made?"""
 
     @property
     def proof(self) -> Proof | None:

@@ -166,6 +166,13 @@ def _missing(changes: Sequence[Pair]) -> Iterator[str]:
     ]
     if nothing_of:
         yield f"no case of {'; '.join(nothing_of)} could be compared"
+    if strangers := max(pair.outcomes.strangers for pair in changes):
+        have = "has" if strangers == 1 else "have"
+        yield f"{counted(strangers, 'case')} of both {have} no instance in common"
+    for pair in changes:
+        if pair.outcomes.late:
+            where = f"{pair.head.title} on {', '.join(pair.outcomes.late)}"
+            yield f"every case of {where} that was compared was lost to a missed deadline"
     for base, head in dict.fromkeys((pair.base.folder, pair.head.folder) for pair in changes):
         if base == head:
             continue

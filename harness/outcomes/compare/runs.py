@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.backend.arm import arm
 from harness.errors import BadInput
-from harness.outcomes.settings import differing
+from harness.outcomes.settings import differing, digests, other_inputs, other_vocabularies
 from harness.rows.row import RunInfo
 from harness.rows.sample import cases_left_out
 from harness.rows.store import read_info
@@ -29,7 +29,8 @@ def refuse_other_settings(base: Path, head: Path, *, gates: bool) -> None:
         ("checks", _checks(old), _checks(new)),
         *(_seeds(old, new) if gates else []),
     ]
-    if different := "; ".join(differing(f"{base} was walked", str(head), settings)):
+    others = other_vocabularies(str(base), str(head), digests(old.vocabularies), digests(new.vocabularies))
+    if different := "; ".join([*differing(f"{base} was walked", str(head), settings), *others]):
         raise BadInput(
             f"{base} and {head} cannot be compared: {different}; walk one of them again with the settings "
             "of the other"
@@ -49,6 +50,12 @@ def not_compared(base: Path, head: Path) -> str:
         if (left := _without(mine, other))
     ]
     return f"not compared: {'; '.join(parts)}" if parts else ""
+
+
+def other_inputs_of(base: Path, head: Path) -> Iterator[str]:
+    """Yields what of the inputs of two runs is another and still may be compared. Raises BadInput."""
+    old, new = read_info(base), read_info(head)
+    return other_inputs(str(base), str(head), (old.suites, new.suites), (old.memory_bytes, new.memory_bytes))
 
 
 def missing(base: Path, head: Path) -> Iterator[str]:

@@ -9,13 +9,20 @@ from pathlib import Path
 from harness.backend.arm import arm as arm_name
 from harness.errors import Incomplete
 from harness.outcomes import outcome
-from harness.rows.row import BROKEN, OURS, OUT_OF_TIME, VERDICTS, Row
+from harness.outcomes.case_state import OVER, UNDER
+from harness.rows.row import BROKEN, CHECKS_MODE, OURS, OUT_OF_TIME, VERDICTS, Row
 from harness.rows.store import read_end, read_rows
 
 TIMEOUT = "timeout"
 
 LOSSES = frozenset({*BROKEN, *(f"{status}_in_a_check" for status in BROKEN)})
 """The faults after which the rest of a case is not walked."""
+
+WRONG_VERDICTS = frozenset((OVER, UNDER))
+"""The faults that only an instance of which it is known whether it is valid can have."""
+
+DIRECTIONS = ("over", "under")
+"""The fields of a finding that count tokens, which are the last word of its name."""
 
 OF_A_WALK = frozenset({*VERDICTS, *LOSSES})
 """The faults that are no check's finding."""
@@ -46,12 +53,13 @@ class RecordedArm:
 def changed_faults(then: Faults, now: Faults) -> tuple[Faults, Faults]:
     """Returns the faults that are new and those that are gone, as far as no deadline hides them.
 
-    After a missed deadline the rest was not seen: then nothing is gone now, and what is there now may have
-    been there before. What was found in spite of it was found.
+    After a missed deadline the rest was not seen. Where one was missed then, what is there now may have been
+    there before; where one is missed now, what was there may be there still. What was found in spite of it
+    was found.
     """
-    if TIMEOUT in then:
-        return frozenset(), frozenset()
-    return now - then - {TIMEOUT}, frozenset() if TIMEOUT in now else then - now
+    new = frozenset[str]() if TIMEOUT in then else now - then - {TIMEOUT}
+    gone = frozenset[str]() if TIMEOUT in now else then - now - {TIMEOUT}
+    return new, gone
 
 
 ArmFaults = Mapping[RecordedArm, Mapping[str, Faults]]
@@ -66,7 +74,12 @@ class RunFaults:
     names: Mapping[str, str]
     """The name of each case, by `suite/id`."""
     unmeasured: frozenset[tuple[RecordedArm, str]]
-    """Arm and case where something is missing through our fault: nothing is concluded from these."""
+    """Arm and case where something is missing through our fault: what was found was found, and nothing is
+    gone."""
+    unjudged: frozenset[tuple[RecordedArm, str]] = frozenset()
+    """Arm and case with an instance of which nobody knows whether it is valid: no verdict is gone there."""
+    late: frozenset[tuple[RecordedArm, str]] = frozenset()
+    """Arm and case where every row that we measured missed a deadline."""
 
 
 def faults_of_row(row: Row) -> set[str]:
@@ -81,13 +94,30 @@ def undocumented_faults_of_row(row: Row) -> set[str]:
 
 
 def _names(row: Row, faults: Iterable[outcome.Fault]) -> set[str]:
-    names = {fault_name(fault) for fault in faults}
+    names = {name for fault in faults for name in _fault_names(fault)}
     return names | {TIMEOUT} if OUT_OF_TIME in row.checks.values() else names
 
 
 def fault_name(fault: outcome.Fault) -> str:
     """Returns the name of a fault as one word, because a record joins the names with spaces."""
     return "_".join(fault.name.split()) or "_"
+
+
+def _fault_names(fault: outcome.Fault) -> set[str]:
+    """Returns the names by which a gate knows a fault: its name, or one for each direction of a finding about
+    tokens.
+
+    That is `check:cause:over` where some are forbidden that are right, and `check:cause:under` where some are
+    allowed that are wrong, for the one is not as bad as the other.
+    """
+    name, finding = fault_name(fault), fault.finding
+    directions = [] if finding is None else [way for way in DIRECTIONS if getattr(finding, way)]
+    return {f"{name}:{way}" for way in directions} or {name}
+
+
+def undirected(faults: Iterable[str]) -> Faults:
+    """Returns the faults by their names alone, without the directions of findings."""
+    return frozenset(fault.removesuffix(":over").removesuffix(":under") for fault in faults)
 
 
 def arm_of_row(row: Row) -> RecordedArm:
@@ -101,6 +131,9 @@ def faults_of_rows(rows: Iterable[Row]) -> RunFaults:
     names: dict[str, str] = {}
     unmeasured: set[tuple[RecordedArm, str]] = set()
     left_out: set[tuple[RecordedArm, str]] = set()
+    unjudged: set[tuple[RecordedArm, str]] = set()
+    late: set[tuple[RecordedArm, str]] = set()
+    in_time: set[tuple[RecordedArm, str]] = set()
     for row in rows:
         arm = arm_of_row(row)
         case = f"{row.suite}/{row.case_id}"
@@ -108,12 +141,17 @@ def faults_of_rows(rows: Iterable[Row]) -> RunFaults:
         faults = arms.setdefault(arm, {}).setdefault(case, set())
         if row.status in OURS:
             (unmeasured if row.status == "harness_error" else left_out).add((arm, case))
-        faults |= undocumented_faults_of_row(row)
+        elif row.mode != CHECKS_MODE and row.valid is None:
+            unjudged.add((arm, case))
+        of_row = undocumented_faults_of_row(row)
+        if row.status not in OURS:
+            (late if TIMEOUT in of_row else in_time).add((arm, case))
+        faults |= of_row
     # What was left out because the backend was lost before is the backend's: a crash must not hide from a
     # gate.
     unmeasured |= {(arm, case) for arm, case in left_out if not arms[arm][case] & LOSSES}
     frozen = {arm: {case: frozenset(faults) for case, faults in cases.items()} for arm, cases in arms.items()}
-    return RunFaults(frozen, names, frozenset(unmeasured))
+    return RunFaults(frozen, names, frozenset(unmeasured), frozenset(unjudged), frozenset(late - in_time))
 
 
 def faults_of_run(folder: Path) -> RunFaults:

@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
 from harness.backend.environments.releases import release
 from harness.errors import BadInput
-from harness.outcomes.expected.arm_faults import ArmFaults, Faults, RecordedArm, faults_of_run
-from harness.outcomes.settings import differing
+from harness.outcomes.expected.arm_faults import (
+    ArmFaults,
+    Faults,
+    RecordedArm,
+    RunFaults,
+    faults_of_run,
+    undirected,
+)
+from harness.outcomes.settings import differing, digests
 from harness.rows.row import RunInfo
 from harness.rows.sample import sample
 from harness.rows.store import read_info
 from harness.running.experiment import moved_suite, suites_of_run
 from harness.shape import json_line, read_bytes, shaped
 
-FORMAT = 3
+FORMAT = 4
 """It is raised by a change after which records of before would fail a gate, or let it pass, wrongly."""
 
-COUNTS = ("cases", "cases_in_all")
-"""What a record keeps of each suite: how many cases were walked, and how many it held."""
+UNDIRECTED = 3
+"""The format of before, which is read too: its findings do not tell whether tokens are forbidden or
+allowed."""
+
+OF_SUITE = ("cases", "cases_in_all", "sha256")
+"""What a record keeps of each suite: how many cases were walked, how many it held, and their digest."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +48,28 @@ class Recorded:
     decode: bool = False
     profile: str = "gate"
     suites: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """For each suite: `cases` walked, and `cases_in_all`, how many the suite held."""
+    """For each suite: `cases` walked, `cases_in_all`, how many the suite held, and the digest of those
+    walked, which records from before it was kept lack."""
     asked: tuple[str, ...] = ()
     """The suites as they are named in the folder that we are in; empty if the record does not say."""
     timeout_s: float | None = None
+    memory_bytes: int | None = None
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """The digest of each vocabulary; empty for records from before it was kept."""
+    is_directed: bool = True
+    """Do its findings tell whether tokens are forbidden or allowed?"""
+
+    def as_named(self, faults: Faults) -> Faults:
+        """Returns the faults as this record names them."""
+        return faults if self.is_directed else undirected(faults)
+
+    def as_named_of(self, now: RunFaults) -> RunFaults:
+        """Returns the faults of a run as this record names them."""
+        named = {
+            arm: {case: self.as_named(faults) for case, faults in cases.items()}
+            for arm, cases in now.arms.items()
+        }
+        return replace(now, arms=named)
 
     @property
     def vocabularies(self) -> tuple[str, ...]:
@@ -103,7 +133,10 @@ def refuse_some_checks(folder: Path, info: RunInfo) -> None:
 
 
 def write_record(folder: Path, path: Path) -> int:
-    """Writes what the cases of a run came to; returns how many. Raises BadInput for an incomplete run."""
+    """Writes what the cases of a run came to; returns how many, without those that we did not measure.
+
+    Raises BadInput for an incomplete run.
+    """
     now = faults_of_run(folder)
     info = read_info(folder)
     if info.shard:
@@ -112,6 +145,14 @@ def write_record(folder: Path, path: Path) -> int:
             "first (grammarbench merge)"
         )
     refuse_some_checks(folder, info)
+    arms = {
+        arm: {
+            case: " ".join(sorted(faults))
+            for case, faults in sorted(cases.items())
+            if (arm, case) not in now.unmeasured
+        }
+        for arm, cases in sorted(now.arms.items())
+    }
     value = {
         "format": FORMAT,
         "profile": info.profile,
@@ -119,28 +160,47 @@ def write_record(folder: Path, path: Path) -> int:
         "decode": info.decode,
         "seed": info.seed,
         "timeout_s": info.timeout_s,
+        "memory_bytes": info.memory_bytes,
         "asked": suites_of_run(folder, path.parent),
         "suites": {
-            name: {key: suite[key] for key in COUNTS if key in suite} for name, suite in info.suites.items()
+            name: {key: suite[key] for key in OF_SUITE if key in suite} for name, suite in info.suites.items()
         },
-        "arms": [
-            {
-                **vars(arm),
-                "cases": {
-                    case: " ".join(sorted(faults))
-                    for case, faults in sorted(cases.items())
-                    if (arm, case) not in now.unmeasured
-                },
-            }
-            for arm, cases in sorted(now.arms.items())
-        ],
+        "vocabularies": {
+            name: {"sha256": digest, **_way_to(name, path.parent)}
+            for name, digest in digests(info.vocabularies).items()
+        },
+        "arms": [{**vars(arm), "cases": cases} for arm, cases in arms.items()],
     }
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(value, indent=0, ensure_ascii=True) + "\n", "utf-8")
     except OSError as error:
         raise BadInput(f"{path}: cannot be written: {error.strerror}") from error
-    return sum(map(len, now.arms.values()))
+    return sum(map(len, arms.values()))
+
+
+def _way_to(vocabulary: str, folder: Path) -> dict[str, str]:
+    """Returns, of a tokenizer in a file or a folder, its path relative to that folder: it is somewhere else
+    in another checkout. Empty for others."""
+    source = vocabulary.partition(":")[2]
+    if not Path(source).is_absolute():
+        return {}
+    try:
+        return {"path": Path(os.path.relpath(source, folder)).as_posix()}
+    except ValueError:  # on another drive
+        return {}
+
+
+def _rebased(record: _Record, folder: Path) -> dict[str, str]:
+    """Returns where the record's tokenizers in files and folders lie beside it, by their recorded names;
+    those that do not lie there stay as they are named."""
+    found = {}
+    for name, stored in record.get("vocabularies", {}).items():
+        kind, _, source = name.partition(":")
+        path = os.path.abspath(folder / stored.get("path", ""))
+        if "path" in stored and os.path.abspath(source) != path and os.path.exists(path):
+            found[name] = f"{kind}:{path}"
+    return found
 
 
 def read_record(path: Path) -> Recorded:
@@ -148,18 +208,19 @@ def read_record(path: Path) -> Recorded:
     value = json_line(read_bytes(path), str(path))
     try:
         form = shaped(_Format, value)["format"]
-        if form != FORMAT:
+        if form not in (UNDIRECTED, FORMAT):
             raise BadInput(
-                f"{path}: written in format {form}, this version reads {FORMAT}; write it again from its "
-                "run (grammarbench compare RUN --record FILE)"
+                f"{path}: written in format {form}, this version reads {UNDIRECTED} and {FORMAT}; write it "
+                "again from its run (grammarbench compare RUN --record FILE)"
             )
         record = shaped(_Record, value)
     except ValueError as error:
         raise BadInput(f"{path}: not a record of outcomes (`--record` writes one): {error}") from error
+    here = _rebased(record, path.parent)
     arms = {
-        RecordedArm(arm["backend"], arm["options"], arm["version"], arm["vocabulary"]): {
-            case: frozenset(faults.split()) for case, faults in arm["cases"].items()
-        }
+        RecordedArm(
+            arm["backend"], arm["options"], arm["version"], here.get(arm["vocabulary"], arm["vocabulary"])
+        ): {case: frozenset(faults.split()) for case, faults in arm["cases"].items()}
         for arm in record["arms"]
     }
     suites: Mapping[str, Mapping[str, Any]] = record["suites"] if "suites" in record else _counted(arms)
@@ -172,6 +233,9 @@ def read_record(path: Path) -> Recorded:
         suites,
         tuple(moved_suite(name, path.parent, Path()) for name in record.get("asked", ())),
         record.get("timeout_s"),
+        record.get("memory_bytes"),
+        {here.get(name, name): one["sha256"] for name, one in record.get("vocabularies", {}).items()},
+        form != UNDIRECTED,
     )
 
 
@@ -184,10 +248,18 @@ def _counted(arms: ArmFaults) -> dict[str, dict[str, int]]:
 
 
 class _Suite(TypedDict):
-    """How many cases of a suite were walked, and how many it held."""
+    """How many cases of a suite were walked, how many it held, and the digest of those walked."""
 
     cases: int
     cases_in_all: NotRequired[int]
+    sha256: NotRequired[str]
+
+
+class _Vocabulary(TypedDict):
+    """The digest of a vocabulary, and the way to its file or folder from that of the record."""
+
+    sha256: str
+    path: NotRequired[str]
 
 
 class _Arm(TypedDict):
@@ -216,4 +288,6 @@ class _Record(_Format):
     suites: NotRequired[dict[str, _Suite]]
     asked: NotRequired[list[str]]
     timeout_s: NotRequired[float]
+    memory_bytes: NotRequired[int]
+    vocabularies: NotRequired[dict[str, _Vocabulary]]
     arms: list[_Arm]

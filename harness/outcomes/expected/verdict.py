@@ -11,6 +11,8 @@ from harness.backend.arm import arm_names
 from harness.errors import BadInput
 from harness.outcomes.expected.arm_faults import (
     OF_A_WALK,
+    TIMEOUT,
+    WRONG_VERDICTS,
     ArmFaults,
     Faults,
     RecordedArm,
@@ -22,6 +24,7 @@ from harness.outcomes.expected.record import Recorded, read_record, recorded_fau
 from harness.outcomes.gate import EXIT_CODES
 from harness.outcomes.outcome import Outcome
 from harness.outcomes.repro_command import repro_words
+from harness.outcomes.settings import digests, other_inputs, other_vocabularies
 from harness.rows.row import RunInfo, note
 from harness.rows.sample import cases_left_out
 from harness.rows.store import read_info
@@ -49,10 +52,16 @@ class Verdict:
     compared: int
     unrecorded: int
     """Cases of which the record knows nothing."""
+    unmeasured: int = 0
+    """Cases of which something is missing through our fault, where nothing new was found."""
     against: Mapping[RecordedArm, RecordedArm] = field(default_factory=dict)
     """Arms whose version is not recorded, and the version that stood in for it."""
     uncompared: tuple[RecordedArm, ...] = ()
     """Arms of the run of which nothing could be compared, because it is missing through our fault."""
+    unknown: tuple[RecordedArm, ...] = ()
+    """Arms of the run of which nothing is recorded."""
+    late: tuple[RecordedArm, ...] = ()
+    """Arms of the run that missed a deadline in all that was compared."""
     not_walked: int = 0
     """Recorded cases of the run's arms and suites of which the run has no row, because it walked a sample."""
     notes: tuple[str, ...] = ()
@@ -64,10 +73,11 @@ class Verdict:
     @property
     def word(self) -> Literal["ok", "failed", "unproven"]:
         """`unproven` where nothing is recorded, where the run left out a part of what is, or where nothing
-        of an arm could be compared."""
+        of an arm could be compared, or nothing in time."""
         if self.changes:
             return "failed"
-        return "ok" if self.compared and not self.uncompared and not self.not_walked else "unproven"
+        missing = self.uncompared or self.unknown or self.late or self.not_walked
+        return "ok" if self.compared and not missing else "unproven"
 
     @property
     def holds(self) -> bool:
@@ -90,11 +100,20 @@ def compare_with_record(folder: Path, path: Path) -> Verdict:
             f"{folder} cannot be held against {path}: {different}; `grammarbench run --expect {path}` "
             "walks as recorded"
         )
-    now = faults_of_run(folder)
+    if others := other_vocabularies(str(path), str(folder), recorded.digests, digests(info.vocabularies)):
+        raise BadInput(f"{folder} cannot be held against {path}: {'; '.join(others)}")
+    now = recorded.as_named_of(faults_of_run(folder))
     verdict = compare_faults(recorded.arms, now)
     lost = 0 if info.shard else _not_walked(recorded.arms, now, info)
     missing = lost if cases_left_out(info) else 0
-    notes = (*_notes(info, recorded, missing, lost - missing), *_left_out(recorded, now, info, verdict))
+    inputs = other_inputs(
+        "the record", "this run", (recorded.suites, info.suites), (recorded.memory_bytes, info.memory_bytes)
+    )
+    notes = (
+        *_notes(info, recorded, missing, lost - missing),
+        *inputs,
+        *_left_out(recorded, now, info, verdict),
+    )
     return replace(
         verdict, not_walked=missing, notes=notes, to_see_it=_command(verdict.changes, folder, info)
     )
@@ -123,27 +142,41 @@ def compare_faults(recorded: ArmFaults, now: RunFaults) -> Verdict:
     changes: list[Change] = []
     against: dict[RecordedArm, RecordedArm] = {}
     uncompared: list[RecordedArm] = []
-    slow = compared = unrecorded = 0
+    unknown: list[RecordedArm] = []
+    late: list[RecordedArm] = []
+    slow = compared = unrecorded = unmeasured = 0
     for arm, cases in now.arms.items():
-        before = compared
+        before, in_time = compared, False
         known, other = recorded_faults(arm, recorded)
         if other is not None and other != arm:
             against[arm] = other
         for case, faults in cases.items():
-            if (arm, case) in now.unmeasured:
-                continue
+            is_unmeasured = (arm, case) in now.unmeasured
             if known is None or case not in known:
-                unrecorded += 1
+                unrecorded += not is_unmeasured
+                unmeasured += is_unmeasured
+                continue
+            new, gone = changed_faults(known[case], faults)
+            if is_unmeasured and not new:
+                unmeasured += 1
                 continue
             compared += 1
-            new, gone = changed_faults(known[case], faults)
+            in_time |= (arm, case) not in now.late
+            if is_unmeasured:
+                gone = frozenset()
+            elif (arm, case) in now.unjudged:
+                gone -= WRONG_VERDICTS
             if new or gone:
                 changes.append(Change(arm, case, now.names[case], new, gone))
-            elif faults != known[case]:
+            elif faults != known[case] and TIMEOUT in faults | known[case]:
                 slow += 1
-        if compared == before and any((arm, case) in now.unmeasured for case in cases):
-            uncompared.append(arm)
-    return Verdict(tuple(changes), slow, compared, unrecorded, against, tuple(uncompared))
+        if compared == before:
+            is_ours = any((arm, case) in now.unmeasured for case in cases)
+            (uncompared if is_ours else unknown).append(arm)
+        elif not in_time:
+            late.append(arm)
+    arms = tuple(uncompared), tuple(unknown), tuple(late)
+    return Verdict(tuple(changes), slow, compared, unrecorded, unmeasured, against, *arms)
 
 
 def _not_walked(recorded: ArmFaults, now: RunFaults, info: RunInfo) -> int:
@@ -178,6 +211,10 @@ def _left_out(recorded: Recorded, now: RunFaults, info: RunInfo, verdict: Verdic
     suites leaves others out, so what is only recorded is told and fails nothing."""
     for arm in verdict.uncompared:
         yield f"nothing of {arm} could be compared, through a failure of ours"
+    if verdict.compared:
+        yield from (f"nothing is recorded of {arm}: nothing is proven of it" for arm in verdict.unknown)
+    for arm in verdict.late:
+        yield f"every case of {arm} that was compared was lost to a missed deadline: nothing is proven of it"
     walked = {(arm.backend, arm.options, arm.vocabulary) for arm in now.arms}
     arms = [arm for arm in recorded.arms if (arm.backend, arm.options, arm.vocabulary) not in walked]
     suites = [name for name in recorded.suites if name not in info.suites]

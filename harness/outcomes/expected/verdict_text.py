@@ -23,6 +23,8 @@ def verdict_text(verdict: Verdict, most: int = 40) -> str:
     ]
     if verdict.slow:
         lines.append(f"{verdict.slow} case(s) differ by a timeout, which depends on the machine")
+    if verdict.unmeasured:
+        lines.append(f"{verdict.unmeasured} case(s) have a part that we did not measure")
     if verdict.unrecorded:
         lines.append(f"{verdict.unrecorded} case(s) are not recorded")
     lines.append(f"{verdict.compared} case(s) compared: {_conclusion(verdict)}")
@@ -50,8 +52,10 @@ def _conclusion(verdict: Verdict) -> str:
         return f"nothing of this run {'could be compared' if verdict.uncompared else 'is recorded'}"
     if verdict.not_walked:
         return "as recorded, but a part of what is recorded was not walked: unproven"
-    if verdict.uncompared:
-        return f"as recorded, but nothing of {len(verdict.uncompared)} arm(s) was compared: unproven"
+    if nothing_of := len(verdict.uncompared) + len(verdict.unknown):
+        return f"as recorded, but nothing of {nothing_of} arm(s) was compared: unproven"
+    if verdict.late:
+        return f"as recorded, but {len(verdict.late)} arm(s) missed a deadline in every case: unproven"
     return "as recorded"
 
 
@@ -71,5 +75,5 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         **vars(verdict),
         "changes": changes,
         "against": against,
-        "uncompared": [str(arm) for arm in verdict.uncompared],
+        **{name: [str(arm) for arm in getattr(verdict, name)] for name in ("uncompared", "unknown", "late")},
     }

@@ -136,7 +136,7 @@ class Noticed:
         faults = list(outcome.faults(row))
         self.order |= {expected.fault_name(fault): fault.order for fault in faults}
         documented = {expected.fault_name(fault) for fault in faults if fault.documented}
-        wrong = expected.faults_of_row(row)
+        wrong = expected.undirected(expected.faults_of_row(row))
         self.faults.setdefault(name, {}).setdefault(key, set()).update(wrong)
         self.cases.setdefault(name, {}).setdefault(key, outcome.CaseRows()).add(row)
         self.undocumented.setdefault(name, {}).setdefault(key, set()).update(wrong - documented)

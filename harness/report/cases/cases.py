@@ -19,7 +19,7 @@ from harness.errors import BadInput
 from harness.outcomes.delayed import Delayed, delayed_of
 from harness.outcomes.outcome import NOT_COMPILED, CaseOutcome, CaseRows, Outcome, outcome
 from harness.outcomes.summary import arm_key
-from harness.report.cases.failing import CASE_KINDS, OUTCOMES, CaseKey, Who, case_kind, kind_of
+from harness.report.cases.failing import CASE_KINDS, LOST, OUTCOMES, CaseKey, Who, case_kind, kind_of
 from harness.rows.row import CHECKS_MODE, DECLINED, Row
 from harness.rows.store import published_without, read_cases, read_info
 
@@ -31,7 +31,7 @@ CASE_LETTERS = {kind: chr(ord("a") + place) for place, kind in enumerate(CASE_KI
 
 TEXT = 65_536
 """Characters of a grammar, bytes of an instance, that are kept at most."""
-NAME, TAG, TAGS, MESSAGE = 300, 80, 24, 2000
+NAME, TAG, TAGS, MESSAGE = 300, 80, 200, 2000
 INSTANCES, NOTES, FINDINGS, EXAMPLES, WALK = 12, 40, 8, 12, 200
 """How many of each are kept of one case."""
 
@@ -77,6 +77,12 @@ class CaseNoted:
         """Does it fail on an arm?"""
         return any(rows.outcome == CaseOutcome.FAILED for rows in self.rows.values())
 
+    @property
+    def is_shown_first(self) -> bool:
+        """Does it fail on an arm, or is it refused, or does it diverge as documented? What only we lost does
+        not count."""
+        return any(note.kind != LOST for note in self.notes.values())
+
 
 PLACES = {kind: place for place, kind in enumerate(OUTCOMES)}
 
@@ -97,7 +103,7 @@ class Cases:
         key = row.suite, row.case_id
         case = self.noted.get(key)
         if case is None:
-            tags = tuple(tag[:TAG] for tag in dict.fromkeys(row.tags))[:TAGS]
+            tags = tuple(tag[:TAG] for tag in kept_tags(row))
             case = self.noted[key] = CaseNoted(row.suite, row.case_id, row.case[:NAME], row.dialect, tags)
         who = run, arm_key(row)
         if (later := delayed_of(row)) is not None:
@@ -128,6 +134,11 @@ class Cases:
             case.more += 1
             return
         case.notes[kept] = Note(who, along, failed, _kept(row))
+
+
+def kept_tags(row: Row) -> tuple[str, ...]:
+    """Returns the tags by which the case is found and counted, each once."""
+    return tuple(dict.fromkeys(row.tags))[:TAGS]
 
 
 def _kept(row: Row) -> dict[str, Any]:
@@ -218,6 +229,12 @@ def _blank(case: CaseNoted, positions: dict[Who, int]) -> dict[str, Any]:
         if case.delayed
         else {}
     )
+
+
+def first_note(detail: dict[str, Any], arm: int) -> dict[str, Any] | None:
+    """Returns the first note of the arm that is not our own fault: what the page shows again of it."""
+    mine = (note for note in detail["notes"] if note["arm"] == arm and note["kind"] != LOST)
+    return next(mine, None)
 
 
 def _later(arm: int, delayed: Delayed) -> dict[str, Any]:

@@ -36,7 +36,7 @@ USUAL, MOST = 2_000_000, 5_000_000
 """Bytes of a page: what we aim at, and what it never exceeds."""
 SHARD = 1_500_000
 """Characters of JSON in one shard: it opens at once, and many compress better than one by one."""
-QUIET = "that work without a divergence, or are not judged, on every arm"
+QUIET = "that work without a divergence, or are not judged or not measured, on every arm"
 """What is true of the cases that are left off first."""
 CUT = 4096
 """Characters of a grammar, bytes of an instance, where the page would be too large with all of them."""
@@ -88,7 +88,7 @@ def explore(cases: Cases, lines: Sequence[Line], *, is_alone: bool = False) -> E
         solve_nothing = frozenset()
     noted = sorted(cases.noted.values(), key=lambda case: (case.suite, case.name, case.id))
     signed = [Signed(case.tags, _vector(case, positions, len(lines))) for case in noted]
-    chosen = [place for place, case in enumerate(noted) if case.notes]
+    chosen = [place for place, case in enumerate(noted) if case.is_shown_first]
     groups = grouped(signed, chosen, solve_nothing)
     of = {place: number for number, group in enumerate(groups) for place in group.members}
     failing = set(chosen)

@@ -51,6 +51,9 @@ CASE_KINDS = {
 KINDS = {kind: words for kind, words in OUTCOMES.items() if kind not in ("skipped", "pass", "unjudged")}
 """The outcomes of which there is something to show."""
 
+LOST = Outcome.HARNESS_ERROR.value
+"""The one of them that is our own fault, and counted against nobody."""
+
 SHOWN_CASES = 100
 SHOWN_INSTANCES = 6
 SHOWN_NOTES = 24
@@ -109,6 +112,8 @@ class FailedCase:
     tags: tuple[str, ...]
     rows: dict[Who, CaseRows] = field(default_factory=dict)
     """The rows of which there is something to show, folded by arm."""
+    is_lost: bool = True
+    """Is all that went wrong our own fault? Then it is no failing case."""
     whole: list[Note] = field(default_factory=list)
     instances: dict[tuple[str, int], FailedInstance] = field(default_factory=dict)
     """The failed instances, by suite version and number."""
@@ -134,7 +139,10 @@ class Failures:
     """Takes in rows, keeps what the page needs of the failing ones."""
 
     cases: dict[CaseKey, FailedCase] = field(default_factory=dict)
+    """The failing cases, and those of which only we lost a part."""
     reasons: dict[tuple[Who, str, str], Reason] = field(default_factory=dict)
+    lost: dict[tuple[Who, str, str], Reason] = field(default_factory=dict)
+    """The same of what is our own fault, and no failure of an arm."""
     delayed: dict[CaseKey, list[tuple[Who, Delayed]]] = field(default_factory=dict)
     """What failed behind other cases and not alone: of failing cases and of others, and no failure."""
 
@@ -148,7 +156,8 @@ class Failures:
         ):
             return  # nothing is wrong, or the walks of the case say it already
         who, key, message = (run, arm_key(row)), (row.suite, row.case_id), _message_of(row, kind)
-        reason = self.reasons.setdefault((who, kind, message), Reason(who, kind, message))
+        reasons = self.lost if kind == LOST else self.reasons
+        reason = reasons.setdefault((who, kind, message), Reason(who, kind, message))
         reason.walks += 1
         reason.cases[key] = None
         case = self.cases.get(key)
@@ -157,6 +166,7 @@ class Failures:
                 row.suite, row.case_id, row.case[:400], row.dialect, row.tags[:12]
             )
         case.rows.setdefault(who, CaseRows()).add(row)
+        case.is_lost = case.is_lost and kind == LOST
         findings = tuple(
             _finding(finding.check, finding.position, finding.text)
             for finding in row.findings[:SHOWN_FINDINGS]
@@ -186,7 +196,11 @@ def worst_kind(case: FailedCase, left_out: set[Who]) -> str:
     """Returns the gravest entry of CASE_KINDS that a failing case has on an arm, without the arms that are
     left out where there are others."""
     told = [rows for who, rows in case.rows.items() if who not in left_out] or list(case.rows.values())
-    states = {rows.state for rows in told} - {CaseState.WORKS, CaseState.NOT_JUDGED}
+    states = {rows.state for rows in told} - {
+        CaseState.WORKS,
+        CaseState.NOT_JUDGED,
+        CaseState.NOT_MEASURED,
+    }
     # Only rows with something to show are here, so a case that did not fail diverges as documented.
     return min(states, key=lambda state: state.gravity).value if states else AS_DOCUMENTED
 
@@ -238,11 +252,11 @@ def shortened(text: str) -> str:
     return re.sub(r"\{.*|\[.*", "…", first)[:120]
 
 
-def ordered(failures: Failures) -> list[Reason]:
+def ordered(reasons: Iterable[Reason]) -> list[Reason]:
     """Returns the reasons, worst first, then by how many cases they hold."""
     worst_first = list(KINDS)
     return sorted(
-        failures.reasons.values(),
+        reasons,
         key=lambda reason: (worst_first.index(reason.kind), -len(reason.cases), reason.who, reason.message),
     )
 
@@ -252,7 +266,7 @@ def choose(failures: Failures, solve_nothing: set[Who], limit: int = SHOWN_CASES
     nothing only examples."""
     queues = [
         iter(list(reason.cases)[:EXAMPLES] if reason.who in solve_nothing else reason.cases)
-        for reason in ordered(failures)
+        for reason in ordered(failures.reasons.values())
     ]
     chosen: dict[CaseKey, None] = {}
     while queues and len(chosen) < limit:

@@ -11,7 +11,7 @@ from harness.backend.grammar import FORCED, Grammar
 from harness.backend.scripts import Scripts, scripts
 from harness.backend.vocabulary import Vocabulary
 from harness.checks import asks_for_forced_text
-from harness.report.cases.cases import WALK, vocabulary_of
+from harness.report.cases.cases import WALK, first_note, vocabulary_of
 from harness.report.cases.data import Explored
 from harness.report.page.lines import Line
 
@@ -68,7 +68,7 @@ def _wanted(explored: Explored, line: Line) -> list[Wanted]:
     for case, detail in zip(
         explored.cases[: explored.failing], explored.details[: explored.failing], strict=True
     ):
-        note = next((other for other in detail["notes"] if other["arm"] == line.position), None)
+        note = first_note(detail, line.position)
         if note is not None and "grammar" in detail and "grammar_left_off" not in detail:
             wanted.append((detail, note, Grammar(case.dialect, detail["grammar"])))  # type: ignore[arg-type]
     return wanted

@@ -94,14 +94,15 @@ def _suite(result: Result, arm: Arm, count: Counts, mine: list[Failing]) -> xml.
 
 
 def _properties(result: Result, arm: Arm, count: Counts) -> dict[str, str]:
-    """Returns the figures of the arm, who it is, and how many cases of the suite came to what."""
+    """Returns the figures of the arm, who it is, and how many cases of the suite came to what. The name of a
+    figure that is of all suites begins with `all_suites_`."""
     figures = {
-        figure.name: repr(figure.value)
+        f"{'all_suites_' if figure.family == 'all' else ''}{figure.name}": repr(figure.value)
         for figure in result.figures
         if figure.arm == count.arm and figure.family in ("all", count.suite)
     }
     who = {name: getattr(arm, name) for name in ("backend", "version", "options", "vocabulary")}
-    counts = {name: str(getattr(count, name)) for name in COUNTED}  # of this suite; the figures are of all
+    counts = {name: str(getattr(count, name)) for name in COUNTED}
     conformance = {"conformance": "" if count.conformance is None else repr(count.conformance)}
     return figures | who | counts | conformance | ({"sample": result.sample} if result.sample else {})
 

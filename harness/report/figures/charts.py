@@ -117,7 +117,7 @@ def ecdf(name: str, title: str, curves: Sequence[Curve], frame: Frame) -> str:
         high = max(high, deadline_ns * 1.3)
     for guide in frame.guides:
         # One that is far from everything drawn would only squeeze it.
-        high = max(high, guide.ns * 1.3) if high / 3 < guide.ns else high
+        high = max(high, guide.ns * 1.3) if guide.ns < 3 * high else high
     with canvas(name, frame.size) as (figure, axes):
         _axes(axes, low, high)
         marks = [Guide(deadline_ns, f"deadline {duration(deadline_ns)}")] if deadline_ns else []

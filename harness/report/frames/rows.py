@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from harness.backend.arm import arm, arm_names
-from harness.outcomes.outcome import faults, is_documented, outcome
+from harness.outcomes.controls import controls
+from harness.outcomes.outcome import Outcome, faults, is_documented, outcome, walk_verdict
 from harness.outcomes.result import Noticed
 from harness.outcomes.summary import ArmSummary, CaseSummary, pairs
 from harness.rows.row import CHECKS_MODE, Row, RunInfo
@@ -26,7 +27,7 @@ WHICH = dict.fromkeys(("suite", "case", "case_id", "dialect"), TEXT)
 
 CASES = {
     **WHOSE, **WHICH, "tags": TEXT, "outcome": TEXT, "state": TEXT, "judged": YES_NO, "faults": TEXT,
-    "documented": TEXT, "said": TEXT, "compile_us": TIME, "first_mask_us": TIME,
+    "documented": TEXT, "said": TEXT, "compile_us": TIME, "first_fill_us": TIME,
     "ttfm_us": TIME, "masks": COUNT, "mask_p50_us": TIME, "mask_max_us": TIME, "repro": TEXT,
 }  # fmt: skip
 
@@ -34,7 +35,7 @@ INSTANCES = {
     **WHOSE, **WHICH, "instance": COUNT, "instance_name": TEXT, "mode": TEXT, "outcome": TEXT,
     "documented": YES_NO, "valid": YES_NO, "accepted": YES_NO, "stopped_at": COUNT, "status": TEXT,
     "phase": TEXT, "said": TEXT, "tokens": COUNT, "bytes": COUNT, "compile_us": TIME,
-    "matcher_new_us": TIME, "first_mask_us": TIME, "walk_us": TIME, "peak_rss_bytes": COUNT,
+    "matcher_new_us": TIME, "first_fill_us": TIME, "walk_us": TIME, "peak_rss_bytes": COUNT,
 }  # fmt: skip
 
 FINDINGS = {
@@ -54,6 +55,7 @@ class Seen:
     def __init__(self, run: str, info: RunInfo) -> None:
         self.run = run
         self.names = arm_names(info.arms)
+        self.controls = controls(info)
         self.instances: list[Line] = []
         self.findings: list[Line] = []
         self._cases: dict[tuple[str, str], Line] = {}
@@ -78,7 +80,7 @@ class Seen:
                     "instance": row.instance,
                     "instance_name": row.instance_name,
                     "mode": row.mode,
-                    "outcome": outcome(row).value,
+                    "outcome": _outcome(row),
                     "documented": is_documented(row),
                     "valid": row.valid,
                     "accepted": row.accepted,
@@ -90,7 +92,7 @@ class Seen:
                     "bytes": row.bytes,
                     "compile_us": microseconds(row.compile_ns),
                     "matcher_new_us": microseconds(row.matcher_new_ns),
-                    "first_mask_us": microseconds(row.first_fill_ns),
+                    "first_fill_us": microseconds(row.first_fill_ns),
                     "walk_us": microseconds(row.wall_ns),
                     "peak_rss_bytes": row.peak_rss_bytes,
                 }
@@ -130,11 +132,18 @@ class Seen:
                     "documented": " ".join(wrong.documented) if wrong else "",
                     "said": wrong.said if wrong else "",
                     "compile_us": microseconds(case.compile_ns),
-                    "first_mask_us": microseconds(case.first_fill_ns),
+                    "first_fill_us": microseconds(case.first_fill_ns),
                     "ttfm_us": microseconds(case.ttfm_ns),
                     **_masks(one, case),
                     "repro": wrong.repro if wrong else "",
                 }
+
+
+def _outcome(row: Row) -> str:
+    """Returns what the walk came to in the words of docs/words.md: where all that is wrong with it is
+    documented, its verdict, because a column of its own says that."""
+    found = outcome(row)
+    return walk_verdict(row) if found == Outcome.DOCUMENTED else found.value
 
 
 def _masks(of: ArmSummary, case: CaseSummary) -> Line:

@@ -30,7 +30,8 @@ REQUESTS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2e": "end to end"}
 
 def of_walks(arms: Sequence[ArmSummary], seen: Seen) -> Iterator[Line]:
     """Yields the times that were taken while walking, of every arm of a run."""
-    common = common_solved(arms) if len(arms) > 1 else set()
+    tried = [arm for arm in arms if arm.key not in seen.controls] or arms
+    common = common_solved(tried) if len(arms) > 1 else set()
     for arm in arms:
         yield from of_arm(arm, seen, common)
 
@@ -38,15 +39,16 @@ def of_walks(arms: Sequence[ArmSummary], seen: Seen) -> Iterator[Line]:
 def of_arm(arm: ArmSummary, seen: Seen, common: Set[tuple[str, str]]) -> Iterator[Line]:
     """Yields the times that were taken while walking, each call made once after a fresh compile.
 
-    They are of the `common` cases, which every arm solves, and of all that the arm compiles (`own`); only the
-    first may be compared between arms. The times of masks are missing where most cases have no samples.
+    They are of the `common` cases, which every arm but the controls solves, and of all that the arm compiles
+    (`own`); only the first may be compared between arms. The times of masks are missing where most cases have
+    no samples.
     """
     for name, keys in (("common", common), ("own", set(arm.cases))):
         compiled = [case for key, case in arm.cases.items() if key in keys and case.declared]
         walks = [list(pairs(arm, [case])) for case in compiled] if arm.timed.is_enough else []
         figures = {
             "compile per case": [_one(case.compile_ns) for case in compiled],
-            "first mask per case": [_one(case.first_fill_ns) for case in compiled],
+            "first fill per case": [_one(case.first_fill_ns) for case in compiled],
             "ttfm per case": [_one(case.ttfm_ns) for case in compiled],
             "fill per token, walked once": [_all([walk[:, 0] for walk in of_case]) for of_case in walks],
             "accept per token, walked once": [_all([walk[:, 1] for walk in of_case]) for of_case in walks],

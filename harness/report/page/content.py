@@ -9,12 +9,11 @@ from pathlib import Path
 import jinja2
 
 from harness.outcomes.answer import Answer
-from harness.outcomes.summary import common_solved
 from harness.report.cases.data import Explored, explore
 from harness.report.page import failing_cases
 from harness.report.page.failing_cases import FailingCases
 from harness.report.page.inputs import Inputs
-from harness.report.page.lines import Common, common
+from harness.report.page.lines import Common, common, solved_by_all
 from harness.report.page.matrix import Matrix, matrix
 from harness.report.page.verdict import PageVerdict, verdict
 
@@ -49,8 +48,7 @@ class Content:
     @cached_property
     def matrix(self) -> Matrix:
         """Returns the summary of every arm."""
-        solved = common_solved([line.arm for line in self.inputs.lines]) if self.common else set()
-        return matrix(self.inputs, solved)
+        return matrix(self.inputs, solved_by_all(self.inputs.lines))
 
     @cached_property
     def verdict(self) -> PageVerdict:

@@ -45,10 +45,28 @@ class ReasonShown:
 
 
 @dataclass(frozen=True)
+class LostShown:
+    """A way in which we failed to measure cases on an arm."""
+
+    line: Line
+    message: str
+    cases: int
+    walks: int
+    examples: list[tuple[str, str, str]]
+    """Suite, id and name."""
+
+
+@dataclass(frozen=True)
 class FailingCases:
     """What the page says of failing cases."""
 
     total: int
+    lost: list[LostShown]
+    """What was not measured through our own fault, by arm and by what was said; no failure."""
+    lost_left_off: int
+    """How many such reasons are left off."""
+    lost_cases: int
+    """The cases of which a part was not measured so."""
     solve_nothing: list[Line]
     """Arms that solve nothing, while others do: a few of their cases stand for all."""
     shown: list[Markup]
@@ -104,22 +122,34 @@ def failing_cases(template: jinja2.Template, failures: Failures, lines: Sequence
         ),
     )
     reasons: dict[int, list[ReasonShown]] = {line.position: [] for line in lines}
-    for reason in ordered(failures):
+    for reason in ordered(failures.reasons.values()):
         reasons[by_who[reason.who].position].append(_reason(reason, failures, anchors))
     by_line = [
         (line, reasons[line.position][:REASONS], max(0, len(reasons[line.position]) - REASONS))
         for line in lines
     ]
+    lost = ordered(failures.lost.values())
     return FailingCases(
-        len(failures.cases), solve_nothing, [rendered[key] for key in order], by_line, anchors
+        sum(not case.is_lost for case in failures.cases.values()),
+        [_lost(reason, failures, by_who[reason.who]) for reason in lost[:REASONS]],
+        max(0, len(lost) - REASONS),
+        len({key for reason in lost for key in reason.cases}),
+        solve_nothing,
+        [rendered[key] for key in order],
+        by_line,
+        anchors,
     )
 
 
 def _reason(reason: Reason, failures: Failures, anchors: dict[CaseKey, str]) -> ReasonShown:
-    examples = [(anchors[key], failures.cases[key].name[:60]) for key in reason.cases if key in anchors][
-        :EXAMPLES
-    ]
+    shown = [key for key in reason.cases if key in anchors][:EXAMPLES]
+    examples = [(anchors[key], failures.cases[key].name[:60]) for key in shown]
     return ReasonShown(reason.kind, reason.message, len(reason.cases), reason.walks, examples)
+
+
+def _lost(reason: Reason, failures: Failures, line: Line) -> LostShown:
+    examples = [(*key, failures.cases[key].name[:60]) for key in list(reason.cases)[:EXAMPLES]]
+    return LostShown(line, reason.message, len(reason.cases), reason.walks, examples)
 
 
 def command(line: Line, case: FailedCase) -> str:

@@ -23,7 +23,7 @@ from harness.outcomes.outcome import walk_verdict
 from harness.outcomes.result import Noticed
 from harness.outcomes.slow_compiles import Compiles
 from harness.outcomes.summary import ArmKey, ArmSummary, arm_key, each_taken_in, summarize
-from harness.report.cases.cases import Cases
+from harness.report.cases.cases import Cases, kept_tags
 from harness.report.cases.failing import Failures, Who
 from harness.report.figures import charts
 from harness.report.page.lines import Line, RunSeen, labels
@@ -61,7 +61,9 @@ class Features:
             if row.dialect == "json_schema"
             else (f"{row.dialect} feature")
         )
-        named = ((TAG if group == "keyword" and tag not in KEYWORDS else group, tag) for tag in row.tags)
+        named = (
+            (TAG if group == "keyword" and tag not in KEYWORDS else group, tag) for tag in kept_tags(row)
+        )
         for feature in (("dialect", row.dialect), *named):
             mine.setdefault(feature, Counter())[kind] += 1
 

@@ -12,6 +12,7 @@ from harness.backend.arm import are_versions
 from harness.outcomes.metrics import values_of
 from harness.outcomes.summary import ArmSummary, common_solved
 from harness.report.figures import charts
+from harness.report.labels import told_apart
 from harness.rows.again import resume
 from harness.rows.ends import one_end_lines
 from harness.rows.row import End, RunInfo
@@ -109,20 +110,11 @@ def labels(arms_of_runs: Sequence[tuple[RunSeen, ArmSummary]]) -> list[str]:
     """Returns a short name for each arm; version, vocabulary and run are added only where they tell two arms
     apart.
     """
-    names = [arm.name for _, arm in arms_of_runs]
     particulars = zip(
         *((arm.version, arm.vocabulary, run.info.run, str(run.folder)) for run, arm in arms_of_runs),
         strict=True,
     )
-    for parts in particulars:
-        kinds: dict[str, set[str]] = {}
-        for name, part in zip(names, parts, strict=True):
-            kinds.setdefault(name, set()).add(part)
-        names = [
-            f"{name} · {part}" if len(kinds[name]) > 1 else name
-            for name, part in zip(names, parts, strict=True)
-        ]
-    return [name if len(name) <= 90 else f"{name[:89]}…" for name in names]
+    return told_apart([arm.name for _, arm in arms_of_runs], particulars)
 
 
 @dataclass(frozen=True)
@@ -135,13 +127,20 @@ class Common:
     summaries: list[dict[str, Any]]
 
 
+def solved_by_all(lines: Sequence[Line]) -> set[tuple[str, str]]:
+    """Returns the cases that all arms solve but the controls, which solve what has no invalid instance only;
+    none where there are no two arms to compare."""
+    tried = [line for line in lines if not line.is_control] or lines
+    return common_solved([line.arm for line in tried]) if len(lines) > 1 else set()
+
+
 def common(lines: Sequence[Line]) -> Common | None:
     """Times on the common solved set; None where there is nothing to compare."""
-    keys = common_solved([line.arm for line in lines])
-    if not keys or len(lines) < 2:
+    keys = solved_by_all(lines)
+    if not keys:
         return None
     return Common(
         len(keys),
-        [line for line in lines if not line.arm.solves_any],
+        [line for line in lines if not (line.arm.solves_any or line.is_control)],
         [values_of(line.arm.only(keys)) for line in lines],
     )

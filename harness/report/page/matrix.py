@@ -26,7 +26,8 @@ class Matrix:
     rows: tuple[tuple[Subject, tuple[MatrixCell, ...]], ...]
     presets: tuple[Preset, ...]
     common: int | None
-    """The number of cases, solved by all arms, over which the times are; None if each is over its own."""
+    """The number of cases, solved by all arms but controls, over which the times are; None if each is over
+    its own."""
     missing: tuple[tuple[str, str], ...]
     """What was not measured, and the command that would."""
     estimates: dict[str, list[Estimate | None]]
@@ -36,7 +37,7 @@ class Matrix:
 def matrix(inputs: Inputs, common: set[tuple[str, str]]) -> Matrix:
     """Returns the matrix of all that was read.
 
-    `common` are the cases that every arm solves; empty if there are none, or a single arm.
+    `common` are the cases that every arm solves (`solved_by_all`); empty if there are none, or a single arm.
     """
     known: list[tuple[str, list[ColumnFigures]]] = []
     subjects = inputs.subjects

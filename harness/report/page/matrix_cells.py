@@ -46,9 +46,12 @@ class ColumnFigures:
 
 
 def cells_of(subjects: Sequence[Subject], figures: ColumnFigures) -> list[MatrixCell]:
-    """Returns the cell of each subject, the best marked; an arm that solves no case is never the best."""
+    """Returns the cell of each subject, the best marked; an arm that solves no case is never the best, and
+    neither is a control."""
     able = [
-        estimate if subject.line is None or subject.line.arm.solves_any else None
+        estimate
+        if subject.line is None or (subject.line.arm.solves_any and not subject.line.is_control)
+        else None
         for estimate, subject in zip(figures.estimates, subjects, strict=True)
     ]
     marks = best(able, figures.column.lower)

@@ -12,6 +12,7 @@ from harness.report.page.inputs import Subject
 from harness.report.page.lines import Line
 from harness.report.page.matrix_cells import ColumnFigures, MatrixCell, MatrixColumn
 from harness.report.tables.instances import number
+from harness.rows.row import OURS
 
 WRONG = {
     "walks_under_constrained": "under_constrained",
@@ -46,27 +47,27 @@ def outcomes(lines: Sequence[Line | None]) -> list[ColumnFigures]:
 
 
 def _walks(lines: Sequence[Line | None], name: str, column: MatrixColumn) -> ColumnFigures:
+    # A walk that nobody can judge may be declined or break, and is neither over- nor under-constrained.
+    by_verdict = column.key in ("over_constrained", "under_constrained")
+    walks, left_out = ("judged walks", (*OURS, "unjudged")) if by_verdict else ("walks", OURS)
+
     def show(subject: Subject, estimate: Estimate) -> MatrixCell:
         assert subject.line is not None
         return MatrixCell(
             f"{METRICS[name].value(subject.line.arm):,}",
-            (f"{number(estimate.value, 'share')} of walks", _shares(estimate)),
+            (f"{number(estimate.value, 'share')} of {walks}", _shares(estimate)),
             estimate.value,
         )
 
     def of(line: Line | None) -> Estimate | None:
         if line is None:
             return None
+        counted = sum(count for kind, count in line.arm.outcomes.items() if kind not in left_out)
         # The walks of one case hang together: as many are independent as there are cases.
-        return share(
-            float(METRICS[name].value(line.arm) or 0), _judged(line), min(len(line.arm.cases), _judged(line))
-        )
+        cases = max(1, line.arm.counts().judged) if by_verdict else len(line.arm.cases)
+        return share(float(METRICS[name].value(line.arm) or 0), counted, min(cases, counted))
 
     return ColumnFigures(column, [of(line) for line in lines], show)
-
-
-def _judged(line: Line) -> int:
-    return sum(count for kind, count in line.arm.outcomes.items() if kind not in ("harness_error", "skipped"))
 
 
 def _shares(estimate: Estimate) -> str:

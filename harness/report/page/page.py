@@ -16,6 +16,7 @@ from harness.outcomes.result import result_of
 from harness.report.cases import explorer, snippets
 from harness.report.cases.data import Explored, as_json
 from harness.report.cases.explorer import ASSETS
+from harness.report.cases.judgements import add_judgements
 from harness.report.export import summary
 from harness.report.page.content import Content
 from harness.report.page.inputs import Inputs, read_inputs
@@ -24,6 +25,8 @@ from harness.report.templates import asset, template_environment
 
 STYLES = ("style.css", "cases.css")
 SCRIPTS = ("page.js", "matrix.js", *explorer.SCRIPTS)
+JSON, SUMMARY = "report.json", "summary.md"
+"""What lies beside the page in a folder: all of its cases, and the summary of each run."""
 
 
 def write_report(
@@ -42,7 +45,7 @@ def write_report(
     html, files, explored = _built(inputs, trend, split, is_alone)
     path = out if is_alone else out / "report.html"
     if not is_alone:
-        files |= {"report.json": as_json(explored), "summary.md": "\n".join(_summaries(inputs))}
+        files |= {JSON: as_json(explored), SUMMARY: "\n".join(_summaries(inputs))}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         for old in (path.parent / ASSETS).glob("cases-*.js"):
@@ -73,8 +76,10 @@ def _built(
     content = Content(inputs, environment.get_template("case.html.j2"), trend, is_alone)
     with ThreadPoolExecutor(1) as beside:
         asked = beside.submit(snippets.ask, content.explored, inputs.tried)
+        judged = beside.submit(add_judgements, content.explored)
         html = _render_page(content, environment)
         snippets.add_snippets(content.explored, inputs.tried, asked.result())
+        judged.result()
     html, packed = explorer.with_data(html, content.explored, split)
     if packed.split:
         return *explorer.outside(html, packed), content.explored

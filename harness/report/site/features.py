@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
@@ -31,13 +32,18 @@ class FeatureCell:
     cases: int
     """How many of the feature's cases were judged."""
     colour: str
-    """A class of the style sheet."""
+    """A class of the style sheet; empty where nothing was judged."""
     others: str
     """The other states with their counts, as glyphs."""
     lost: int
     """Cases that worked in the release before; 0 where that cannot be said."""
     won: int
     """Cases that did not; likewise."""
+
+    @property
+    def all_work(self) -> bool:
+        """Was any of its cases judged, and do all of these work?"""
+        return 0 < self.cases == self.works
 
 
 @dataclass(frozen=True)
@@ -93,11 +99,11 @@ def _matrix(shown: Sequence[SuiteHistory], left_out: int, anchor: str) -> Featur
         there = [cell for cell in cells if cell]
         if not there:  # a history that names the feature and counts no case of it
             continue
-        if name != EVERY and all(cell.works == cell.cases for cell in there):
+        if name != EVERY and all(cell.all_work for cell in there):
             always.append(short(name, 60))
         else:
             lines.append((name, cells))
-    # All cases, then what was lost, then what works least.
+    # All cases, then what was lost, then what works least; last what nobody judged.
     lines.sort(key=lambda line: (line[0] != EVERY, *_order(line[1]), line[0]))
     named = tuple(
         (short(name, 60) if name != EVERY else "all cases", cells) for name, cells in lines[:FEATURES]
@@ -108,7 +114,8 @@ def _matrix(shown: Sequence[SuiteHistory], left_out: int, anchor: str) -> Featur
 
 def _order(cells: Sequence[FeatureCell | None]) -> tuple[bool, float]:
     there = [cell for cell in cells if cell]
-    return not any(cell.lost for cell in there), there[-1].works / max(1, there[-1].cases)
+    last = there[-1]
+    return not any(cell.lost for cell in there), last.works / last.cases if last.cases else math.inf
 
 
 def _cell(history: SuiteHistory, before: SuiteHistory | None, feature: str) -> FeatureCell | None:
@@ -118,7 +125,9 @@ def _cell(history: SuiteHistory, before: SuiteHistory | None, feature: str) -> F
     works, cases = counts.get(WORKS, 0), judged(counts)
     share = works / cases if cases else 0.0
     colour = (
-        "q4"
+        ""
+        if not cases
+        else "q4"
         if share == 1
         else "q3"
         if share >= 0.9

@@ -31,8 +31,9 @@ ArmName = tuple[str, str, str]
 def spelling_table(rows: Iterable[Row]) -> dict[ArmName, dict[str, Count]]:
     """Returns the counts by arm and spelling, from the rows of a run over cases that `spelled` made.
 
-    A layout counts where the arm takes the document in some layout; another spelling where it takes the
-    document in that layout. Raises ValueError if an instance is none that `spelled` made.
+    A layout counts where the arm takes the document in some layout, and the document is written otherwise in
+    the others; another spelling where it takes the document in that layout. Raises ValueError if an instance
+    is none that `spelled` made.
     """
     documents: dict[tuple[ArmName, str, str, int], dict[tuple[str, str], bool]] = {}
     for row in rows:
@@ -45,10 +46,13 @@ def spelling_table(rows: Iterable[Row]) -> dict[ArmName, dict[str, Count]]:
     for (backend, *_), outcomes in documents.items():
         counts = table.setdefault(backend, {name: Count() for name in FAMILY})
         plain = {layout for (layout, name), accepted in outcomes.items() if name == PLAIN and accepted}
+        # `spelled` leaves out the layouts that would repeat the compact one: a number is written in one only.
+        is_apart = all((layout, PLAIN) in outcomes for layout in BASES)
         for (layout, name), accepted in outcomes.items():
-            if name == PLAIN and plain:
-                _count(counts[layout], accepted)
-            elif name != PLAIN and layout in plain and layout == min(plain & set(BASES)):
+            if name == PLAIN:
+                if plain and (is_apart or layout != BASES[0]):
+                    _count(counts[layout], accepted)
+            elif layout in plain and layout == min(plain & set(BASES)):
                 _count(counts[name], accepted)
     return table
 

@@ -2,7 +2,8 @@
 stream back.
 
 A task that is lost, with its process or its node, is sent again with the cases of which no rows have come; so
-rows neither get lost nor come twice, whatever Ray does. Nothing is held but the places of cases.
+rows neither get lost nor come twice, whatever Ray does. Nothing is held but the places of cases. Where Ray
+loses every task, the run ends without an end line, and no case is blamed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import IO, Any
 
 import harness
 from harness.cases.case_line import case_from_line
-from harness.errors import BadInput
+from harness.errors import BadInput, Incomplete
 from harness.rows.row import BROKEN
 from harness.running.case_rows import rows_of
 from harness.running.limits import Progress
@@ -37,6 +38,9 @@ FEWEST = 4
 IN_FLIGHT = 4
 """The most chunks of a task that wait to be written; then the task waits too."""
 WAIT_SECONDS = 0.5
+MOST_SILENT = 4 * ATTEMPTS
+"""So many tasks for each place, lost in a row while nothing is heard of any other, are Ray's fault."""
+STORED = "what was walked is stored, and --resume goes on with it"
 
 
 @dataclass(eq=False)
@@ -46,7 +50,8 @@ class Part:
     work: Work
     numbers: array[int]
     losses: int = 0
-    """How many tasks in a row were lost with these cases that had sent nothing."""
+    """How many tasks in a row were lost with these cases, each by the end of its process, that had sent
+    nothing."""
 
 
 @dataclass(eq=False)
@@ -61,6 +66,9 @@ class RunningTask:
     heard: bool = False
     failure: str = ""
     """What the task itself raised."""
+    rays: str = ""
+    """What Ray lost the task by, where that was not the end of the task's process: a node, the memory of a
+    machine, Ray itself. No case is to blame for that."""
 
 
 def sweep(
@@ -130,6 +138,11 @@ class Sweep:
         self.total = sum(len(work.cases) for work in assignment.works)
         self.done = self.reported = self.failures = 0
         self.last_report = 0.0
+        self.silent = 0
+        """How many tasks were lost since anything was heard of one."""
+        self.blamed: list[tuple[Work, int]] = []
+        """The case that has cost its three tasks since then: it is booked once another task is heard of, or
+        none is left. A second one would mean that Ray loses every task."""
         # Ray's own retries would count on a task that yields the same chunks again; ours count cases.
         self.options = {
             "num_returns": "streaming",
@@ -142,6 +155,7 @@ class Sweep:
     def run(self, deal: Deal) -> None:
         """Walk until no case is left."""
         tasks: list[RunningTask] = []
+        patience = MOST_SILENT * deal.places
         free: deque[Work | None] = deque([None] * deal.places)
         while True:
             while free and (part := deal.part(free[0])) is not None:
@@ -156,10 +170,11 @@ class Sweep:
                     free.append(running.part.work)
                     deal.tasks[running.part.work] -= 1
                     if running.owed:
-                        self._lost(running)
+                        self._lost(running, patience)
                         if len(running.part.numbers):
                             deal.lost.appendleft(running.part)
             self._report()
+        self._book()
         self._report(at_once=True)
 
     def _send(self, part: Part) -> RunningTask:
@@ -209,12 +224,16 @@ class Sweep:
         except self.ray.exceptions.RayTaskError as error:
             running.failure = one_line(str(error.cause or error))[:300]
             return False
-        except (
-            self.ray.exceptions.RayError
-        ):  # its process or its node is gone, or a chunk with the node that held it
+        except self.ray.exceptions.WorkerCrashedError:
+            return False
+        except self.ray.exceptions.RayError as error:
+            # Its node is gone, or a chunk with the node that held it.
+            running.rays = one_line(f"{type(error).__name__}: {error}")[:200]
             return False
         if isinstance(chunk, str):
             raise BadInput(chunk)
+        self.silent = 0
+        self._book()
         for walks in chunk:
             row = walks[0][0]
             if running.owed.pop((row.suite, row.case_id), None) is not None:
@@ -222,36 +241,40 @@ class Sweep:
                 running.heard = True
         return True
 
-    def _lost(self, running: RunningTask) -> None:
+    def _lost(self, running: RunningTask, patience: int) -> None:
         """Send the cases that a lost task had in hand to another one.
 
         If the first of them costs three tasks in a row, it ends so.
 
-        Raises BadInput where it is not the task's process that is lost three times, but what it does fails.
+        Raises BadInput where it is not the task's process that is lost three times, but what it does fails;
+        Incomplete where `patience` tasks were lost while none was heard of.
         """
         self.ray.cancel(
             running.stream, force=True
         )  # if it lives after all, it would wait for ever to be heard
         part = running.part
-        part.losses = 0 if running.heard else part.losses + 1
+        part.losses = 0 if running.heard else part.losses + (not running.rays)
         numbers = list(running.owed.values())
+        self.silent += 1
         if part.losses >= ATTEMPTS:
             if running.failure:
-                stored = "what was walked is stored, and --resume goes on with it"
-                raise BadInput(f"a task failed {ATTEMPTS} times: {running.failure}; {stored}")
+                raise BadInput(f"a task failed {ATTEMPTS} times: {running.failure}; {STORED}")
+            if self.blamed:
+                raise Incomplete(f"Ray loses every task; {STORED}")
             part.losses = 0
-            number = numbers.pop(0)
+            self.blamed.append((part.work, numbers.pop(0)))
+        elif self.silent >= patience:
+            raise Incomplete(f"Ray loses every task{f' ({running.rays})' if running.rays else ''}; {STORED}")
+        part.numbers = array("q", numbers)
+
+    def _book(self) -> None:
+        """Write that the blamed case cost its tasks, if there is one."""
+        while self.blamed:
+            work, number = self.blamed.pop()
             task = Task(number, *case_from_line(self._line(number)))
             text = f"the task with this case at its head was lost {ATTEMPTS} times"
-            self._write(
-                rows_of(
-                    part.work,
-                    task,
-                    Ending("harness_error", "worker", text),
-                    checks=self.assignment.limits.checks,
-                )
-            )
-        part.numbers = array("q", numbers)
+            ending = Ending("harness_error", "worker", text)
+            self._write(rows_of(work, task, ending, checks=self.assignment.limits.checks))
 
     def _write(self, walks: Walks) -> None:
         self.assignment.writer.append(walks)

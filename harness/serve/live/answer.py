@@ -29,6 +29,10 @@ ENDS: tuple[End, ...] = get_args(End)
 ANSWERED: tuple[End, ...] = ("finished", "truncated")
 """The ends that have latencies (vLLM counts successful requests only)."""
 
+Instead = Literal["", "refusal", "tool calls"]
+"""What the model sent in place of the text: it refused to answer (`delta.refusal`), or it called tools and
+wrote no text (`delta.tool_calls`). Neither says anything of the grammar."""
+
 Role = Literal["constrained", "none"]
 State = Literal["", "cold", "warm"]
 """The state of the request's grammar in this session when it was sent: `warm` if a request with the very same
@@ -57,8 +61,8 @@ class Heard:
     sent_ns: int
     """When the connection stood and the request began to go out; TTFT and E2E run from here."""
     message_ns: tuple[int, ...]
-    """For each message with new text, the time of the read that completed it. Messages that came in one read
-    have the same time."""
+    """For each message with new text (also of thinking, of a refusal or of a tool call), the time of the read
+    that completed it. Messages that came in one read have the same time."""
     last_ns: int | None
     """The time of the last message with `choices`, with or without text; vLLM's clock stops here. A choice
     that has neither text nor a reason of the end, but annotates earlier text, is no message."""
@@ -85,6 +89,9 @@ class Heard:
     """The server's own times (llama.cpp's `timings`), as it sent them."""
     why: str = ""
     """One line on what the server said or did, where the end is no answer."""
+    instead: Instead = ""
+    """Empty where the model wrote text. With another value the request is not answered, though the end is
+    `finished` or `truncated`."""
     held_key: bool = False
     """Whether the server wrote the API key into the text. It was cut out, so `text` is not all that was
     written."""
@@ -108,7 +115,7 @@ class Answer:
 
     @property
     def is_answered(self) -> bool:
-        return self.heard.end in ANSWERED
+        return self.heard.end in ANSWERED and not self.heard.instead
 
     @property
     def tokens(self) -> int:

@@ -42,7 +42,7 @@ class Deadlines:
     """The most seconds from the request until its first text; headers, comments and empty messages do not
     count."""
     stall_s: float = 30.0
-    """The most seconds between messages, after the first text; comments do not count."""
+    """The most seconds between messages, after the first text; comments and empty messages do not count."""
     total_s: float = 120.0
 
 
@@ -183,10 +183,11 @@ class Client:
                 if collected.received_bytes > MOST_BYTES:
                     raise RequestFailure("malformed", "stream", f"more than {MOST_BYTES:,} bytes")
                 for data in reader.feed(received):
+                    before = len(collected.message_ns)
                     collected.take(data, now)
                     if collected.is_done:
                         return
-                    if collected.message_ns:
+                    if len(collected.message_ns) > before:
                         wait(self.deadlines.stall_s)
                 if reader.holds(DONE):  # some servers end it by one line end, and close
                     collected.take(DONE, now)

@@ -34,7 +34,8 @@ def ttft(answer: Answer) -> float:
 
 
 def tpot(answer: Answer) -> float | None:
-    """Time per output token: (last - first message with text) / (tokens - 1). None if there is one token.
+    """Time per output token: (last - first message with text) / (tokens - 1). None if there is one token, or
+    if everything came in one read, whose clock says nothing of its tokens.
 
     If the server counts the tokens, the last message is the last one with `choices`: it is often empty and
     has the reason of the end, and it came when end-of-sequence was sampled, which servers count. If we count
@@ -42,7 +43,7 @@ def tpot(answer: Answer) -> float | None:
     """
     heard = answer.heard
     last = heard.last_ns if heard.usage.output is not None else heard.message_ns[-1]
-    if answer.tokens < 2 or last is None:
+    if answer.tokens < 2 or last is None or last == heard.message_ns[0]:
         return None
     return (last - heard.message_ns[0]) / (answer.tokens - 1)
 
@@ -114,8 +115,8 @@ def rates(answers: Sequence[Answer]) -> Rates | None:
 
 
 def is_good(answer: Answer, objectives: Objectives) -> bool:
-    """Returns whether the request was answered within every objective. With a single token TPOT does not
-    apply and counts as kept, as in vLLM."""
+    """Returns whether the request was answered within every objective. With a single token, or with all of
+    them in one read, TPOT does not apply and counts as kept, as in vLLM."""
     if not (answer.is_answered and answer.heard.message_ns):
         return False
     limits = (
@@ -162,13 +163,21 @@ def counted(answers: Iterable[Answer]) -> AnswerCounts:
     return AnswerCounts(sum(is_counted), len(is_counted) - sum(is_counted))
 
 
+def in_one_read(answers: Iterable[Answer]) -> int:
+    """Returns how many answered requests of several tokens have no TPOT, because all came in one read."""
+    return sum(answer.tokens > 1 and tpot(answer) is None for answer in answered(answers))
+
+
 def ends(answers: Iterable[Answer]) -> dict[str, int]:
-    """Returns the number of requests by how they ended; a timeout with its phase."""
-    named = (
-        f"timeout: {answer.heard.phase}" if answer.heard.end == "timeout" else answer.heard.end
-        for answer in answers
-    )
-    return dict(Counter(named).most_common())
+    """Returns the number of requests by how they ended; a timeout with its phase, and what came in place of
+    the text."""
+    return dict(Counter(map(_ending, answers)).most_common())
+
+
+def _ending(answer: Answer) -> str:
+    heard = answer.heard
+    more = heard.phase if heard.end == "timeout" else heard.instead
+    return f"{heard.end}: {more}" if more else heard.end
 
 
 @dataclass(frozen=True)

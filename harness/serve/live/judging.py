@@ -26,8 +26,11 @@ model, a proxy or the load."""
 
 def judge_answer(judge: Judge, case: Case, answer: Answer) -> Judgement:
     """Returns the judgement of one answer. A finished text: is it valid? A truncated one: can it be continued
-    to a valid one, as far as that can be decided? Other ends are unjudged, and so is a text out of which the
-    API key was cut: it is not the text that the server wrote."""
+    to a valid one, as far as that can be decided? Other ends are unjudged, and so are a refusal or a tool
+    call in place of the text, and a text out of which the API key was cut: it is not the text that the server
+    wrote."""
+    if answer.heard.instead:
+        return Judgement("unjudged", answer.heard.why)
     if answer.is_answered and answer.heard.held_key:
         return Judgement("unjudged", "the text held the API key")
     if answer.heard.end == "finished":
@@ -156,6 +159,8 @@ def _status(answer: Answer, is_refused_without: bool) -> tuple[Status, str, str]
     heard = answer.heard
     if answer.is_answered:
         return "ok", "", ""
+    if heard.instead:
+        return "skipped", "", f"{heard.why} (says nothing of the grammar)"
     if heard.end == "refused":
         if heard.status in ELSEWHERE:
             return "skipped", heard.phase, f"{heard.why} (says nothing of the grammar)"

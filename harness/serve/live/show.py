@@ -105,6 +105,8 @@ def _notes(summary: LiveSummary, place: int, load: Load, mine: Sequence[Answer])
             f"ITL {say('itl', gaps['p50'])}, p99 {say('itl', gaps['p99'])} ({gaps['n']:,.0f} gaps between "
             "messages)"
         )
+    if at_once := figures.in_one_read(mine):
+        yield f"no TPOT of {at_once} answers that came in one read; goodput takes it as kept"
     by_state = {
         state: figures.values([answer for answer in mine if answer.state == state], "ttft")
         for state in ("cold", "warm")
@@ -162,10 +164,13 @@ def _outcomes(summary: LiveSummary) -> list[str]:
 
 
 def _verdict(summary: LiveSummary) -> list[str]:
+    """Returns what is found for each dialect, how many answers say nothing of it, and the gate."""
     lines = []
     for entry in summary.kept:
         lines.append(str(entry))
         lines += [f"  request {wrong.number}: {wrong.heard.text[:60]!r}" for wrong in entry.examples]
+    if none := sum(bool(answer.heard.instead) for answer in summary.lived.answers):
+        lines.append(f"{none} answers are a refusal or a tool call in place of text: not judged")
     if summary.lived.setup.not_offered:
         lines.append(
             f"{summary.lived.setup.not_offered} cases declined: not offered by this server's "

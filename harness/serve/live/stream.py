@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from harness.serve.live.answer import End, Heard, Usage
+from harness.serve.live.answer import ANSWERED, End, Heard, Instead, Usage
 from harness.serve.live.sse import BadStream
 
 TEXT_CHARACTERS = 1 << 20
@@ -16,6 +16,8 @@ DONE = "[DONE]"
 """The data of the event that ends a stream."""
 
 FINISHED, TRUNCATED = ("stop", "eos"), ("length",)
+CALLED = ("tool_calls", "function_call")
+"""The reasons of the end where the model called tools, which is an end of its own only without text."""
 
 
 class ServerError(BadStream):
@@ -37,6 +39,10 @@ class Collected:
         self.message_ns: list[int] = []
         self.last_ns: int | None = None
         self.pieces: list[str] = []
+        self.refusal: list[str] = []
+        """The pieces of the sentence with which the model refuses."""
+        self.calls = False
+        """Whether the model called a tool."""
         self.characters = 0
         self.reasoning = 0
         self.messages = self.empty = self.received_bytes = 0
@@ -76,22 +82,27 @@ class Collected:
             return
         holder = holder or {}
         text = holder.get("content" if self.is_chat else "text") or ""
-        thought = (holder.get("reasoning_content") or holder.get("reasoning") or "") if self.is_chat else ""
-        if not (isinstance(text, str) and isinstance(thought, str)):
+        beside = holder if self.is_chat else {}
+        thought = beside.get("reasoning_content") or beside.get("reasoning") or ""
+        refusal = beside.get("refusal") or ""
+        if not (isinstance(text, str) and isinstance(thought, str) and isinstance(refusal, str)):
             raise BadStream("text that is no string")
+        calls = bool(beside.get("tool_calls") or beside.get("function_call"))
         if isinstance(reason, str):
             self.finish_reason = self.scrub(reason)[:40]
         self.messages += 1
         self.last_ns = now
         self.reasoning += len(thought)
-        if not (text or thought):
+        self.calls |= calls
+        if not (text or thought or refusal or calls):
             self.empty += 1
             return
         self.message_ns.append(now)
-        self.characters += len(text)
+        self.characters += len(text) + len(refusal)
         if self.characters > TEXT_CHARACTERS:
             raise BadStream(f"a text of more than {TEXT_CHARACTERS:,} characters")
         self.pieces.append(text)
+        self.refusal.append(refusal)
 
     def _holder(self, choice: dict[str, Any]) -> dict[str, Any] | None:
         """Returns what holds the choice's text; None if nothing does, as beside a reason of the end, or in an
@@ -130,12 +141,25 @@ class Collected:
             }
             self.timings = {name: float(value) for name, value in numbers.items() if abs(value) < 1e15}
 
+    @property
+    def instead(self) -> Instead:
+        """Returns what came in place of the text. What is refused has no text that is meant, even where some
+        came before; a tool that is called beside a text takes nothing from it."""
+        if any(self.refusal):
+            return "refusal"
+        return "tool calls" if self.calls and not any(self.pieces) else ""
+
     def ending(self) -> tuple[End, str, str]:
         """Returns the end, its phase and its reason, for a stream that ended properly."""
-        if self.finish_reason in FINISHED:
-            return "finished", "", ""
+        said = {
+            "": "",
+            "refusal": f"the model refused: {''.join(self.refusal)}",
+            "tool calls": "the model called a tool and wrote no text",
+        }[self.instead]
+        if self.finish_reason in FINISHED or (said and self.finish_reason in CALLED):
+            return "finished", "", said
         if self.finish_reason in TRUNCATED:
-            return "truncated", "", ""
+            return "truncated", "", said
         why = "without a reason" if self.finish_reason is None else f"with the reason {self.finish_reason!r}"
         return "aborted", "stream", f"the server ended the stream {why}"
 
@@ -161,6 +185,7 @@ class Collected:
             usage=self.usage,
             timings=self.timings,
             why=why,
+            instead=self.instead if end in ANSWERED else "",
             held_key=text != written,
         )
 

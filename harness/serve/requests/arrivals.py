@@ -18,6 +18,13 @@ from harness.errors import BadInput
 
 _SECOND = 1_000_000_000
 
+LEAST_BURSTINESS = 1e-3
+"""The least shape of the gamma distribution; below it most gaps, and in the end all, are too small for a
+float."""
+
+_SMALLEST = 1e-250
+"""Seconds. Where all gaps of few requests come out smaller than that, no float stretches them."""
+
 _LATEST = 1e9
 """The latest second of a trace: in nanoseconds a record can hold it."""
 
@@ -26,9 +33,10 @@ def gamma(count: int, rate: float, burstiness: float, seed: int) -> tuple[int, .
     """`count` arrivals, ascending; the same seed gives the same times everywhere."""
     if not rate > 0:
         raise BadInput(f"arrivals: the rate must be above 0 requests a second, not {rate:g}")
-    if not burstiness > 0:
+    if not burstiness >= LEAST_BURSTINESS:
         raise BadInput(
-            f"arrivals: the burstiness must be above 0, not {burstiness:g}; 1 is a Poisson process"
+            f"arrivals: the burstiness must be above 0, {LEAST_BURSTINESS:g} at least, not {burstiness:g}; "
+            "1 is a Poisson process"
         )
     if math.isinf(rate):
         return at_once(count)
@@ -36,7 +44,9 @@ def gamma(count: int, rate: float, burstiness: float, seed: int) -> tuple[int, .
         return tuple(round(number / rate * _SECOND) for number in range(1, count + 1))
     random = Random(seed)
     times = list(accumulate(random.gammavariate(burstiness, 1 / (rate * burstiness)) for _ in range(count)))
-    stretch = count / rate / times[-1] if times and times[-1] > 0 else 1.0
+    if times and times[-1] < _SMALLEST:
+        return (*at_once(count - 1), round(count / rate * _SECOND))
+    stretch = count / rate / times[-1] if times else 1.0
     return tuple(round(time_s * stretch * _SECOND) for time_s in times)
 
 

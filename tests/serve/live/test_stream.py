@@ -8,7 +8,7 @@ from typing import Any
 
 import fault_server as faults
 import pytest
-from live.one_request import ask
+from live.one_request import answer, ask
 
 from harness.serve.live.answer import Heard
 from harness.serve.live.dialects import Endpoint
@@ -99,6 +99,53 @@ def test_the_text_of_another_interface_is_malformed(
     event = {"choices": [{"index": 0, "finish_reason": "stop", **choice}]}
     heard = heard_of(streaming(event, "[DONE]", texts=()), endpoint)
     assert (heard.end, heard.why) == ("malformed", why)
+
+
+def delta(**held: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": held, "finish_reason": None}]}
+
+
+CALL = delta(tool_calls=[{"index": 0, "function": {"name": "f", "arguments": "{}"}}])
+INSTEAD = {
+    "a refusal": (
+        [delta(refusal="I'm", content=None), delta(refusal=" sorry")],
+        "stop",
+        ("finished", "refusal", "the model refused: I'm sorry"),
+    ),
+    "a refusal that is cut": (
+        [delta(refusal="I'm")], "length", ("truncated", "refusal", "the model refused: I'm")
+    ),
+    "a refusal after some text": (
+        [delta(content="1"), delta(refusal="No")], "stop", ("finished", "refusal", "the model refused: No")
+    ),
+    "a tool call": (
+        [CALL], "tool_calls", ("finished", "tool calls", "the model called a tool and wrote no text")
+    ),
+    "a tool call that stops": (
+        [CALL], "stop", ("finished", "tool calls", "the model called a tool and wrote no text")
+    ),
+    "no refusal": ([delta(content="12", refusal=None, tool_calls=[])], "stop", ("finished", "", "")),
+    "a tool call beside text": ([CALL, delta(content="12")], "stop", ("finished", "", "")),
+    "tools as the reason without a call": (
+        [delta(content="12")],
+        "tool_calls",
+        ("aborted", "", "the server ended the stream with the reason 'tool_calls'"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INSTEAD)
+def test_what_comes_in_place_of_the_text_is_told(name: str) -> None:
+    events, last, wanted = INSTEAD[name]
+    heard = heard_of(streaming(*events, reason(last, delta={}), "[DONE]", texts=()))
+    assert (heard.end, heard.instead, heard.why) == wanted
+    assert len(heard.message_ns) == len(events) and heard.empty == 1
+    assert answer(heard).is_answered is (not heard.instead and heard.end != "aborted")
+
+
+def test_a_refusal_that_is_no_string_is_malformed() -> None:
+    heard = heard_of(streaming(delta(refusal=["no"]), reason("stop", delta={}), texts=()))
+    assert (heard.end, heard.why) == ("malformed", "text that is no string")
 
 
 @pytest.mark.parametrize("wrong", [0, "", {}, False])

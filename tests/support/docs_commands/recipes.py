@@ -375,12 +375,19 @@ RECIPES: dict[str, Recipe] = {
     "docs/json_schema_masks.md": Recipe(
         seeds={"maskbench": "my_schemas", "maskbench_tenth": "my_schemas"},
         smaller={
-            "run json_schema known_bugs choice_and_tags --backends xgrammar,llguidance,outlines-core,lm-format-enforcer,llama-cpp": (  # noqa: E501
-                "run maskbench --backends llguidance,outlines-core"
-            ),
-            "xgrammar,llguidance,outlines-core,llama-cpp --vocabularies": "llguidance --vocabularies",
-            "xgrammar,llguidance,outlines-core --vocabularies tekken": "llguidance --vocabularies probe",
             "--effort 2": "--effort 1",
+            "run --backends xgrammar,llguidance,outlines-core,lm-format-enforcer,llama-cpp": (
+                "run choice_and_tags --backends llguidance"
+            ),
+            "run --backends xgrammar,llguidance,outlines-core --vocabularies tekken": (
+                "run choice_and_tags --backends llguidance --vocabularies probe"
+            ),
+            "run --backends lm-format-enforcer:shared_enforcer=true,llama-cpp --vocabularies tekken": (
+                "run choice_and_tags --backends llguidance --vocabularies bytes"
+            ),
+            "maskbench/ --backends xgrammar,llguidance,outlines-core,lm-format-enforcer,llama-cpp": (
+                "maskbench/ --backends llguidance"
+            ),
         },
         says={"table ours masks": "layout_places"},
         least=3,
@@ -502,6 +509,10 @@ RECIPES: dict[str, Recipe] = {
             "--vocabularies bytes --profile quick --effort 0",
             "xgrammar:loader=bytes,llguidance:loader=bytes,outlines-core:loader=bytes --vocabularies "
             "llama2,llama3,qwen,o200k,gemma3": "llguidance:loader=bytes --vocabularies bytes",
+            "xgrammar:loader=bytes,llguidance:loader=bytes --vocabularies "
+            "llama2,phi3,gpt2,cl100k,llama3,deepseek,deepseek-v3,qwen,o200k,llama4,command-r,gemma4,gemma3": (
+                "llguidance:loader=bytes --vocabularies gpt2,qwen"
+            ),
         },
         not_run={
             "grammarbench fetch vocabularies": "downloads; tests/backend/test_fetched_vocabularies.py does "

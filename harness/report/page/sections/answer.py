@@ -54,7 +54,7 @@ def values(page: Content) -> Values | None:
     answer = page.answer
     if answer is None:
         return None
-    lines = {line.label: line for line in page.inputs.answered}
+    lines = {line.arm.key: line for line in page.inputs.answered}
     tried = [backend for backend in answer.backends if not backend.is_control]
     cases = case_lines(tried)
     return {
@@ -63,10 +63,10 @@ def values(page: Content) -> Values | None:
         "risks": list(risks_by_backend(answer)),
         "evidence": evidence,
         "verdict": page.verdict,
-        "cards": [card(backend, lines[backend.name], answer) for backend in tried],
-        "controls": [lines[backend.name] for backend in answer.backends if backend.is_control],
+        "cards": [card(backend, lines[backend.key], answer) for backend in tried],
+        "controls": [lines[backend.key] for backend in answer.backends if backend.is_control],
         "other_vocabularies": list(dict.fromkeys(backend.vocabulary for backend in answer.others)),
-        "tried": [lines[backend.name] for backend in tried],
+        "tried": [lines[backend.key] for backend in tried],
         "cases": cases[:CASES],
         "listed": Markup(LISTED),
         "cases_left_off": max(0, len(cases) - CASES),

@@ -13,6 +13,7 @@ from harness.report.page.curve_figures import Figure, figure
 from harness.report.page.inputs import Inputs
 from harness.report.page.lines import Line, RunSeen
 from harness.report.page.section import Section, Values
+from harness.text import counted
 
 CAPTION = (
     "Share of all cases that were compiled after so long. A case that was refused, raised, crashed or met "
@@ -66,5 +67,5 @@ def compile_figure(lines: Sequence[Line]) -> Figure:
         labels,
         Frame(deadline_ns=deadline_ns, late=late),
     )
-    made.table.append(("at the deadline", [f"{count:,} cases" for count in late]))
+    made.table.append(("at the deadline", [counted(count, "case") for count in late]))
     return made

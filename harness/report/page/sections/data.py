@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -50,16 +51,21 @@ def _one_liners(run: RunSeen | None, is_alone: bool) -> list[str]:
     of the page, and left out where it `is_alone`."""
     folder = run.told_folder if run is not None else Path("RUN")
     published = run is not None and run.is_packed
-    rows = re.sub(r"[^\w./ -]", "_", str(folder / (run.rows_file if run is not None else ROWS)))
-    unpacked = "/dev/stdin" if published else rows  # DuckDB does not read xz
+    rows = str(folder / (run.rows_file if run is not None else ROWS))
+    # DuckDB does not read xz, and takes the signs of patterns in a file's name for a pattern.
+    piped = "xz -dc" if published else "cat" if re.search(r"[*?\[{]", rows) else ""
+    unpacked = "/dev/stdin" if piped else rows.replace("'", "''")
     count = (
         f"SELECT backend, status, count(*) FROM read_json_auto('{unpacked}', union_by_name=true) WHERE kind "
         "= 'row' GROUP BY ALL"
     )
+    frame = (
+        f"import pandas; print(pandas.read_json({json.dumps(rows, ensure_ascii=False)}, lines=True)"
+        '.groupby("backend").status.value_counts())'
+    )
     return [
-        f"{f'xz -dc {shlex.quote(rows)} | ' if published else ''}duckdb -c {shlex.quote(count)}",
+        f"{f'{piped} {shlex.quote(rows)} | ' if piped else ''}duckdb -c {shlex.quote(count)}",
         *([] if is_alone else [f"python -c {shlex.quote(OUTCOMES_FRAME)}"]),
-        f"python -c \"import pandas; print(pandas.read_json('{rows}', "
-        "lines=True).groupby('backend').status.value_counts())\"",
+        f"python -c {shlex.quote(frame)}",
         f"grammarbench table {shlex.quote(str(folder))} --format csv",
     ]

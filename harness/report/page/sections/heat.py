@@ -16,7 +16,7 @@ from harness.report.page.section import Section, Values
 from harness.rows.row import OURS
 
 ROWS, SUITES = 16, 60
-"""Most rows of a group, which are those with the most failures, and most suites, which are the first ones."""
+"""Most rows of a group, and most suites: those with the most failures."""
 
 TITLES = {
     "suite": "Suites",
@@ -77,10 +77,11 @@ def heat_map(inputs: Inputs) -> list[HeatGroup]:
 def _group(group: str, tables: Sequence[dict[str, Counter[str]]], lines: Sequence[Line]) -> HeatGroup:
     names = list(dict.fromkeys(name for table in tables for name in table))
     failed = {name: sum(_failed(table.get(name, Counter())) for table in tables) for name in names}
-    if group != "suite":
-        names.sort(key=lambda name: (-failed[name], name))
-    where = group if group in ("suite", "dialect") else "tag"
     most = SUITES if group == "suite" else ROWS
+    kept = sorted(names, key=lambda name: (-failed[name], name))[:most]
+    if group == "suite":  # in the order of the run
+        kept.sort(key=names.index)
+    where = group if group in ("suite", "dialect") else "tag"
     rows = tuple(
         (
             name[:80],
@@ -89,7 +90,7 @@ def _group(group: str, tables: Sequence[dict[str, Counter[str]]], lines: Sequenc
                 for table, line in zip(tables, lines, strict=True)
             ),
         )
-        for name in names[:most]
+        for name in kept
     )
     title = TITLES.get(group, f"{group.replace('_', ' ')}s")
     return HeatGroup(title, rows, max(0, len(names) - most))

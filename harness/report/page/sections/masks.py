@@ -29,9 +29,9 @@ COLD = (
     "never arrives, so each curve ends at the share of cases solved; an arm that solves "
     "none has no curve."
 )
-FIRST = "Published without its samples: of each case only the time of the first mask is known."
+FIRST = "Published without its samples: of each case only the time of the first fill is known."
 PARTLY = (
-    "Rows that were taken over have no samples, and of their cases only the time of the first mask is known. "
+    "Rows that were taken over have no samples, and of their cases only the time of the first fill is known. "
     "Cases with every token's time:"
 )
 WARM = (
@@ -83,7 +83,7 @@ def mask_times(inputs: Inputs) -> MaskTimes:
                 _warm(f"warm{number}x{place}", one, arms, family, guides)
                 for place, family in enumerate(families[:FAMILIES])
             ]
-    guides_text = "Dotted: 50 µs, 1 ms" + (
+    guides_text = "Dotted, where a chart reaches so far: 50 µs, 1 ms" + (
         f", and {budget[1]} without a grammar ({duration(budget[0])})." if budget else "."
     )
     guides_text += "" if budget else " One TPOT is not drawn: not measured (grammarbench decode)."
@@ -100,7 +100,7 @@ def mask_times(inputs: Inputs) -> MaskTimes:
 def _cold(name: str, lines: Sequence[Line], suite: str | None, guides: Sequence[Guide]) -> Figure:
     whole = (COLD_TITLE, COLD)
     if not any(len(line.arm.samples) for line in lines):
-        whole = ("First mask of each case, cold", f"{FIRST} {COLD}")
+        whole = ("First fill of each case, cold", f"{FIRST} {COLD}")
     elif few := [f"{line.label} {_first_only(line)}" for line in lines if not line.arm.timed.is_enough]:
         whole = (COLD_TITLE, f"{COLD} {PARTLY} {'; '.join(few)}.")
     text = whole if suite is None else (f"Suite {suite[:60]}", "")

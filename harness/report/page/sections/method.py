@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from harness.measure.show import smallest_effect
+from harness.measure.show import seen, smallest_effect
 from harness.report.page.content import Content
 from harness.report.page.inputs import Inputs, Measured
 from harness.report.page.lines import RunSeen
@@ -154,7 +154,7 @@ def _measured(one: Measured) -> Box:
         ("noise floor", ", ".join(f"{name} {value:.2%}" for name, value in floors.items()) or "not measured"),
         (
             "smallest change seen",
-            ", ".join(f"{name} {value:.1%}" for name, value in effects.items()) or "not measured",
+            ", ".join(f"{name} {seen(value)}" for name, value in effects.items()) or "not measured",
         ),
         ("software", ", ".join(f"{name} {value}" for name, value in measurement.software.items())[:600]),
     )

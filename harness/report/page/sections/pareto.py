@@ -8,6 +8,7 @@ from harness.report.figures import pareto_chart
 from harness.report.figures.estimates import is_better
 from harness.report.page.chart import Chart
 from harness.report.page.content import Content
+from harness.report.page.inputs import Subject
 from harness.report.page.matrix import Matrix
 from harness.report.page.section import Section, Values
 from harness.text import duration
@@ -26,7 +27,7 @@ SECTION = Section("times", "Pareto", 20, values, "figures")
 
 def pareto(matrix: Matrix) -> Chart:
     """Warm times where any arm was measured, else those of the walks; arms that solve nothing, or have no
-    time, are named in the table."""
+    time, and controls are in the table only."""
     places = {column.key: place for place, column in enumerate(matrix.columns)}
     warm = "warm_p99" in places and any(
         cells[places["warm_p99"]].value is not None for _, cells in matrix.rows
@@ -35,8 +36,7 @@ def pareto(matrix: Matrix) -> Chart:
     bubbles, rows = [], []
     for subject, cells in matrix.rows:
         right, ns, size = (cells[places[column]] for column in ("conformance", key, "compile_p50"))
-        solves_nothing = subject.line is not None and not subject.line.arm.solves_any
-        if right.value is not None and ns.value is not None and not solves_nothing:
+        if right.value is not None and ns.value is not None and _is_candidate(subject):
             bubbles.append(
                 pareto_chart.Bubble(subject.position, subject.label, ns.value, right.value, size.value)
             )
@@ -65,9 +65,14 @@ def pareto(matrix: Matrix) -> Chart:
     return Chart(TITLE, Markup(pareto_chart.pareto("pareto", about, bubbles, label)), caption, heads, table)
 
 
+def _is_candidate(subject: Subject) -> bool:
+    """Is it an arm that could be chosen: neither one that solves nothing nor a control?"""
+    return subject.line is None or (subject.line.arm.solves_any and not subject.line.is_control)
+
+
 def _on_frontier(matrix: Matrix, key: str, drawn: set[int]) -> list[str]:
-    """Returns for each row `yes` if nobody is proven better in both figures, `no` if somebody is, and `not
-    ranked` if an interval is missing."""
+    """Returns for each row `yes` if nobody is proven better in both figures, `no` if somebody is, `not
+    ranked` if an interval is missing, and `–` for a control."""
     pairs = [
         (time, right) if subject.position in drawn else (None, None)
         for (subject, _), time, right in zip(
@@ -75,7 +80,10 @@ def _on_frontier(matrix: Matrix, key: str, drawn: set[int]) -> list[str]:
         )
     ]
     words = []
-    for time, right in pairs:
+    for (time, right), (subject, _) in zip(pairs, matrix.rows, strict=True):
+        if subject.line is not None and subject.line.is_control:
+            words.append("–")
+            continue
         if time is None or right is None:
             words.append("no figure")
             continue

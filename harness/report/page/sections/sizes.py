@@ -89,7 +89,7 @@ FIGURES = (
     Scaled("failed", "Cases that fail", "cases", _failed, "{:.0f}".format,
            is_time=False, on_common=False),
     Scaled("compile", "Compile, mean of the cases", "compile", _compile, duration),
-    Scaled("first", "First mask, mean of the cases", "first mask", _first_mask, duration),
+    Scaled("first", "First fill, mean of the cases", "first fill", _first_mask, duration),
     Scaled("later", "Later masks, median", "mask", lambda arm: _fills(arm, 0.5), duration),
     Scaled("tail", "Later masks, p99", "mask, p99", lambda arm: _fills(arm, 0.99), duration),
     Scaled("memory", "Peak resident memory", "MiB", _memory, "{:,.0f} MiB".format,

@@ -14,7 +14,9 @@ def values(page: Content) -> Values:
     inputs = page.inputs
     arms = [line.arm for line in inputs.lines]
     return {
-        "judged": judged_lines(arms, {run.info.effort for run in inputs.runs}),
+        "judged": judged_lines(
+            arms, [line.label for line in inputs.lines], {run.info.effort for run in inputs.runs}
+        ),
         "matrix": page.matrix,
         "presets": [
             preset for preset in page.matrix.presets if any(sign != "=" for _, sign in preset.order[1:])

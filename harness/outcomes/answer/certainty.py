@@ -1,0 +1,182 @@
+"""How sure an answer is, and what that rests on, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from harness.outcomes.answer.backends import BackendAnswer, lost_to_us
+from harness.outcomes.answer.cases import CaseKey, Proofs, number_of
+from harness.outcomes.answer.words import ids, joined_by_and, let_through, lost_line, more_is_right
+from harness.outcomes.case_state import CaseState
+from harness.text import counted
+
+NOTHING = {
+    "known": "nothing is known",
+    "comparable": "nothing can be compared",
+    "complete": "nothing is concluded",
+}
+"""What stands in place of how sure an answer is where there is none: because nothing was judged, because the
+backends did not walk the same, or because a run is not whole."""
+
+NO_REFERENCE = "no instance with a known verdict, and no mask that was compared with an exact reference"
+"""Why a case is not judged."""
+
+RIGHT_OUTPUT = (
+    "Output is right in the cases that work, and in those of which outputs were judged and in which checks "
+    "of the interface alone found a fault."
+)
+"""What a backend's number of right outputs counts."""
+
+
+CUT_SHORT = 0.1
+"""The share of cases up to which an answer is sure though the checks of the best backend were not all made in
+them."""
+
+
+def sure(best: BackendAnswer | None, judged: Sequence[BackendAnswer], lost: Collection[CaseKey]) -> str:
+    """Returns how sure the answer is for these cases: by the share of them that was judged and lost on none
+    of the backends, by whether the difference of the backends in these is more than one case, and by the
+    share in which the best backend's checks were not all made. Without any checks it is never high."""
+    if best is None:
+        return NOTHING["known"]
+    measured = best.without(lost)
+    share = measured.counts.judged / best.counts.cases
+    apart = len(judged) < 2 or _is_apart(measured, judged[1].without(lost))
+    cut_short = sum(case.was_cut_short for case in best.cases) / best.counts.cases
+    if share >= 0.9 and apart and cut_short <= CUT_SHORT and not best.checked.is_nothing:
+        return "high"
+    return "fair" if share >= 0.5 and (apart or share >= 0.9) else "low"
+
+
+def _is_apart(one: BackendAnswer, other: BackendAnswer) -> bool:
+    """Do the two differ in more than one case?"""
+    return abs(one.counts.failed - other.counts.failed) + abs(one.works - other.works) > 1
+
+
+def grounds(
+    best: BackendAnswer | None, backends: Sequence[BackendAnswer], proofs: Proofs, noun: str
+) -> Iterator[str]:
+    """Yields what the answer rests on; `backends` are all that were tried, the best first."""
+    if best is None:
+        yield from _why_nothing(backends, proofs, noun)
+        return
+    judged = [backend for backend in backends if backend.counts.judged and not backend.is_control]
+    total = best.counts.cases
+    by = []
+    valid, invalid = number_of(proofs.valid.get(best.key)), number_of(proofs.invalid.get(best.key))
+    if valid or invalid:
+        by.append(f"{valid:,} valid and {counted(invalid, 'invalid output')}")
+    if compared := proofs.masks_compared.get(best.key):
+        number = counted(len(compared), noun)
+        by.append(f"whole masks of {number} compared with an exact reference")
+    yield (
+        f"{f'In {best.run} ' if best.run else ''}{best.counts.judged:,} of {counted(total, noun)} "
+        f"{'was' if total == 1 else 'were'} judged"
+        f"{', by ' if by else ''}{joined_by_and(by)}."
+    )
+    if places := _places(judged, proofs):
+        yield (
+            f"At {counted(sum(places.values()), 'place')} in {counted(len(places), noun)} the whole "
+            "mask was compared with what the possible documents allow."
+        )
+    yield from _controls(backends)
+    yield from unfinished(backends, proofs, noun)
+    held = {backend.name: len(proofs.formats_held.get(backend.key, ())) for backend in judged}
+    if any(held.values()):
+        by = [f"{name} ({counted(number, noun)})" for name, number in held.items() if number]
+        rest = "" if held[best.name] else f", and was not seen to with {best.name}"
+        with_them = joined_by_and(by)
+        yield f"JSON Schema leaves open whether `format` binds a string; it does with {with_them}{rest}."
+    if best.counts.not_judged:
+        yield (
+            f"Of {best.counts.not_judged:,} nothing is known but that {best.name} compiles "
+            f"{'it' if best.counts.not_judged == 1 else 'them'}: {NO_REFERENCE}."
+        )
+    if unknown := best.counts.refused_unjudged:
+        ones = "refused one" if unknown == 1 else "refused ones"
+        yield f"{unknown:,} {ones} had nothing to be judged by."
+    yield from unchecked(judged)
+    if any(more_is_right(backend) for backend in judged):
+        yield RIGHT_OUTPUT
+    if len(judged) > 1:
+        one, other = judged[0], judged[1]
+        lost = lost_to_us((one, other))
+        states = {(case.suite, case.case_id): case.state for case in other.without(lost).cases}
+        differ = [
+            case for case in one.cases
+            if (case.suite, case.case_id) in states and states[case.suite, case.case_id] != case.state
+        ]  # fmt: skip
+        where = " of those that could be measured with both" if lost else ""
+        yield f"{one.name} and {other.name} differ in {counted(len(differ), noun)}{where}."
+    yield f"A {noun} that works showed no fault here; that is no proof for outputs that were not tried."
+
+
+def _places(judged: Sequence[BackendAnswer], proofs: Proofs) -> dict[CaseKey, int]:
+    """Returns at how many places of each case whole masks were compared, on the backend where they were
+    most."""
+    places: dict[CaseKey, int] = {}
+    for backend in judged:
+        for key, number in proofs.places.get(backend.key, {}).items():
+            places[key] = max(number, places.get(key, 0))
+    return places
+
+
+def grounds_unranked(
+    judged: Sequence[BackendAnswer], backends: Sequence[BackendAnswer], proofs: Proofs, noun: str
+) -> Iterator[str]:
+    """Yields what is known where none of the judged backends is put before another; `backends` are all that
+    were tried."""
+    if len(judged) > 1:
+        common = len(set.intersection(*map(ids, judged)))
+        number = counted(common, noun) if common else f"No {noun}"
+        yield f"{number} {'were' if common > 1 else 'was'} tried with all of them."
+    else:
+        cases = judged[0].counts.cases
+        yield f"{counted(cases, noun)} {'was' if cases == 1 else 'were'} tried."
+    yield from unchecked(judged)
+    yield from _controls(backends)
+    yield from unfinished(backends, proofs, noun)
+    if any(more_is_right(backend) for backend in judged):
+        yield RIGHT_OUTPUT
+    yield f"A {noun} that works showed no fault here; that is no proof for outputs that were not tried."
+
+
+def _why_nothing(backends: Sequence[BackendAnswer], proofs: Proofs, noun: str) -> Iterator[str]:
+    """Yields why no backend was judged."""
+    yield from _controls(backends)
+    able = [backend for backend in backends if not backend.is_control]
+    if not any(backend.cases for backend in backends):
+        yield f"No {noun} was walked."
+    lost = {
+        (case.suite, case.case_id)
+        for backend in able
+        for case in backend.cases
+        if case.state == CaseState.NOT_MEASURED
+    }
+    if lost:
+        yield lost_line(lost, noun)
+    yield from unfinished(able, proofs, noun)
+    states = {case.state for backend in able for case in backend.cases}
+    if CaseState.NOT_JUDGED in states:
+        yield f"{'Of the others there' if lost else 'There'} is {NO_REFERENCE}."
+    elif CaseState.REFUSED in states:
+        yield f"{'The others were' if lost else f'Every {noun} was'} refused, and there is {NO_REFERENCE}."
+
+
+def unchecked(judged: Sequence[BackendAnswer]) -> Iterator[str]:
+    """Yields that no checks were made; nothing where some were, with any of the backends."""
+    if all(backend.checked.is_nothing for backend in judged):
+        yield "No checks were made; only outputs were judged."
+
+
+def _controls(backends: Sequence[BackendAnswer]) -> Iterator[str]:
+    """Yields which backends are controls; nothing where none is."""
+    yield from let_through([backend for backend in backends if backend.is_control])
+
+
+def unfinished(backends: Sequence[BackendAnswer], proofs: Proofs, noun: str) -> Iterator[str]:
+    """Yields in how many cases the checks were not all made, with which backends; nothing where all were."""
+    cut = [(backend.name, len(proofs.cut_short.get(backend.key, ()))) for backend in backends]
+    short = [f"{counted(number, noun)} of {name}" for name, number in cut if number]
+    if short:
+        yield f"The time for the checks was up before all were made in {joined_by_and(short)}."

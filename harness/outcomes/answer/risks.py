@@ -1,0 +1,77 @@
+"""What goes wrong in one case, and what shows it, in a sentence or in a few words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.outcomes.answer.cases import DESCRIPTIONS, CaseAnswer, Proof
+from harness.outcomes.answer.words import MOST_CONSTRAINTS, coded, joined_by_and
+from harness.outcomes.case_state import CaseState
+from harness.text import one_line, shorten
+
+LONGEST_EVIDENCE = 160
+"""Characters of what stands beside a state."""
+
+
+def evidence(case: CaseAnswer) -> str:
+    """Returns what stands beside the state of a case where there is little room: the constraints that are
+    broken, the valid output that is refused, or what was said. Empty where nothing shows it."""
+    proof = case.proof
+    if proof is None or case.state in (CaseState.WORKS, CaseState.NOT_JUDGED):
+        return ""
+    if case.state == CaseState.SILENTLY_WRONG and case.constraints:
+        left = len(case.constraints) - MOST_CONSTRAINTS
+        named = ", ".join(coded(name) for name in case.constraints[:MOST_CONSTRAINTS])
+        return f"{named}{f' and {left} more' if left > 0 else ''}"
+    if case.state == CaseState.VALID_REFUSED and proof.document:
+        return f"`{shorten(proof.document, LONGEST_EVIDENCE)}` is valid"
+    if case.state == CaseState.OTHER_FAULT:
+        return one_line(f"“{proof.check.replace('_', ' ')}” does not hold: {proof.said}", LONGEST_EVIDENCE)
+    return one_line(proof.said, LONGEST_EVIDENCE)
+
+
+def sentence_of(case: CaseAnswer, names: Sequence[str]) -> str:
+    """Returns what goes wrong in the case with these backends, and what shows it."""
+    return _risk_sentence(case.state, joined_by_and(names), "" if len(names) > 1 else "s", case.proof)
+
+
+def is_shown_by(case: CaseAnswer, other: CaseAnswer) -> bool:
+    """Does what shows the risk of the other case, on another arm, show it for this one too?"""
+    mine = [proof for proof in case.proofs if proof.state == case.state]
+    told = _risk_sentence(other.state, "", "", other.proof)
+    return any(_risk_sentence(case.state, "", "", proof) == told for proof in mine or (None,))
+
+
+def and_in_more(sentence: str, count: int) -> str:
+    """Returns the sentence of a risk, and behind it that so many more cases share it."""
+    if not count:
+        return sentence
+    end = "" if sentence.endswith((".", "…")) else "."
+    return f"{sentence}{end} It is the same in {count} more case{'' if count == 1 else 's'}."
+
+
+def _risk_sentence(state: CaseState, names: str, ending: str, proof: Proof | None) -> str:
+    """Returns the sentence; `ending` is that of its verb."""
+    constraint = f"`{proof.constraint}`" if proof and proof.constraint else ""
+    document = proof.document if proof else ""
+    said = proof.said if proof else ""
+    if state == CaseState.SILENTLY_WRONG:
+        if proof and proof.instance is not None:
+            shown = f"`{document}`" if document else f"“{proof.instance_name}”"
+            return f"{names} accept{ending} {shown}, which {constraint or 'the case'} forbids."
+        if document:
+            return f"{names} let{ending} this through, which {constraint or 'the case'} forbids: `{document}`"
+        if proof and proof.constraint in DESCRIPTIONS:
+            return f"{names} allow{ending} {proof.constraint}: {said}"
+        return f"{names} allow{ending} what {constraint or 'the case'} forbids: {said}"
+    if state == CaseState.VALID_REFUSED:
+        shown = f"`{document}`, which is valid." if document else f"valid output: {said}"
+        return f"{names} refuse{ending} {shown}"
+    if state == CaseState.TOO_SLOW:
+        return f"{names} did not answer within the time limit{f': {said}' if said else '.'}"
+    if state == CaseState.BREAKS:
+        return f"{names} break{ending}{f': {said}' if said else '.'}"
+    if proof and proof.check:
+        check = proof.check.replace("_", " ")
+        return f"With {names} “{check}” does not hold{f': {said}' if said else '.'}"
+    return f"{names} {'have' if not ending else 'has'} another fault{f': {said}' if said else '.'}"
