@@ -424,3 +424,10 @@ def test_what_an_engine_never_draws_is_no_wrong_output() -> None:
     shown = Finding(check="invalid_utf8_is_refused_at_once", under=1)
     assert state_of_fault("", shown) == CaseState.OTHER_FAULT
     assert state_of_fault("", Finding(check="the_mask_is_exact", under=1)) == CaseState.SILENTLY_WRONG
+
+
+def test_a_refused_only_case_is_told_once(synthetic: ModuleType, tmp_path: Path) -> None:
+    alone = _answer(synthetic, tmp_path / "alone", [DECLINES])
+    assert alone.sentence == "None of these backends can be recommended: alpha refuses the one schema."
+    beside = _answer(synthetic, tmp_path / "beside", [{}], [DECLINES])
+    assert beside.sentence == ("Use alpha: it works on the one schema. beta:any_whitespace=false refuses it.")

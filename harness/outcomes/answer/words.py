@@ -152,6 +152,8 @@ def _fares_of_all(backend: BackendAnswer, noun: str, whose: str) -> str:
     total = backend.counts.cases
     if total != 1:
         return f"{_fares(backend)} of {whose} {total:,} {noun}s"
+    if backend.count(CaseState.REFUSED):
+        return f"refuses {whose} one {noun}"
     if not backend.right_outputs:
         return f"does not work on {whose} one {noun}"
     return f"{_fares(backend).removesuffix(' 1')} {whose} one {noun}"
@@ -164,7 +166,7 @@ def _others(others: Sequence[BackendAnswer]) -> Iterator[str]:
     for backend in others:
         clauses = [_fares(backend), *_gravest(backend)]
         if backend.count(CaseState.REFUSED) == backend.counts.cases:
-            clauses = ["refuses them all"]
+            clauses = ["refuses it" if backend.counts.cases == 1 else "refuses them all"]
         fares = f"{joined_by_and(clauses)}{_not_measured(backend)}" if backend.counts.judged else UNJUDGED
         alike.setdefault(fares, []).append(backend.name)
     told = dict(list(alike.items())[:MOST_BACKENDS])
@@ -206,7 +208,8 @@ def _goes_wrong(backend: BackendAnswer, *equals: BackendAnswer) -> list[str]:
 
 
 def _refuses(backend: BackendAnswer) -> list[str]:
-    refused = backend.count(CaseState.REFUSED)
+    """Returns a clause about the refused cases; of a backend's only case `_fares_of_all` tells it."""
+    refused = backend.count(CaseState.REFUSED) if backend.counts.cases > 1 else 0
     # Behind "refuses valid output in 2", "refuses 3" alone could be read as more of the same.
     altogether = " altogether" if backend.count(CaseState.VALID_REFUSED) else ""
     return [f"refuses {refused:,}{altogether}"] if refused else []
