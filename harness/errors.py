@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import FrameType
 
 OK, GATE_FAILED, BAD_INPUT, INCOMPLETE, UNPROVEN = 0, 1, 2, 3, 4
 """Exit codes: done; a gate failed; usage or bad input; an incomplete run; nothing could be concluded."""
@@ -68,9 +69,13 @@ def describe(error: BaseException, limit: int = 2000) -> str:
 
 def is_slip_of_ours(error: BaseException) -> bool:
     """Returns whether an adapter of ours names what is not there; no backend and no input can cause that."""
-    trace = error.__traceback__
-    if not isinstance(error, NameError) or trace is None:
-        return False
-    while trace.tb_next is not None:
-        trace = trace.tb_next
-    return str(trace.tb_frame.f_globals.get("__name__")).startswith("harness.adapters.")
+    frame = innermost_frame(error) if isinstance(error, NameError) else None
+    return frame is not None and str(frame.f_globals.get("__name__")).startswith("harness.adapters.")
+
+
+def innermost_frame(error: BaseException) -> FrameType | None:
+    """Returns the frame that raised the exception; None if it was never raised."""
+    frame, trace = None, error.__traceback__
+    while trace is not None:
+        frame, trace = trace.tb_frame, trace.tb_next
+    return frame

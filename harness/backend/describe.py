@@ -182,9 +182,8 @@ def _entry(name: str) -> dict[str, Any]:
             )
     except BadInput as error:
         entry["problem"] = str(error)
-    except (
-        BaseException
-    ) as error:  # whatever an adapter that breaks the contract raises where it is looked at
+    except BaseException as error:
+        # An adapter that breaks the contract may raise anything where it is looked at.
         entry["problem"] = f'backend "{name}" breaks the contract: {error_text(error, 300)}'
     return entry
 

@@ -205,7 +205,8 @@ class Slot:
         task.peak_rss_bytes = max(task.peak_rss_bytes, system.rss_bytes(child))
         if (place := worker_process.place(self.worker)) != task.place:
             task.place, task.sent = place, time.monotonic()
-        # That cycles are collected is no sign that code of ours gets on, so that it has a time of its own.
+        # A collection of cycles runs the backend's destructors. The deadline counts from its start, because
+        # the code of ours that it interrupts may have been at work for longer.
         if (collection := worker_process.collection(self.worker)) != task.collection:
             task.collection, task.collected = collection, time.monotonic()
         seconds, since = limits.timeout_s, max(task.sent, task.collected if collection else 0.0)

@@ -31,7 +31,7 @@ from harness.backend.grammar import (
 )
 from harness.backend.vocabulary import Vocabulary
 from harness.errors import describe as describe
-from harness.errors import is_slip_of_ours
+from harness.errors import innermost_frame, is_slip_of_ours
 from harness.rows.row import Finding, Status
 from harness.walk.watched import PHASES as PHASES
 from harness.walk.watched import Progress as Progress
@@ -374,11 +374,7 @@ def _is_backends(error: BaseException) -> bool:
     A native method that an adapter hands out has no frame of its own. So an error of a function that calls
     the backend is the backend's; whatever else this file does is in functions of its own.
     """
-    trace = error.__traceback__
-    innermost = trace
-    while trace is not None:
-        innermost, trace = trace, trace.tb_next
+    innermost = innermost_frame(error)
     if innermost is None:
         return True
-    code = innermost.tb_frame.f_code
-    return code in CALLS_OF_THE_BACKEND or innermost.tb_frame.f_globals.get("__name__") != __name__
+    return innermost.f_code in CALLS_OF_THE_BACKEND or innermost.f_globals.get("__name__") != __name__

@@ -90,7 +90,8 @@ def test_instances_have_the_outcome_of_their_rows(folder: Path, run: harness.Run
 
 
 def test_a_walk_with_documented_findings_has_its_verdict(tmp_path: Path) -> None:
-    """As the walks are counted everywhere else; `documented` says whether a wrong one is documented."""
+    """Its `outcome` is the verdict by which walks are counted everywhere else. `documented` says of a wrong
+    walk whether the backend documents it."""
     canonical = Finding("mask_accept_mismatch", 0, "seen", "canonical_only", documented=True)
     dialect = Finding(VERDICT, 0, "right in Rust", "regex_dialect_rust", documented=True)
     walks: list[dict[str, Any]] = [

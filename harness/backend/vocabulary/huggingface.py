@@ -149,7 +149,8 @@ def _vocabulary(
         named.add(token)
         if token not in specials:
             tokens[token] = meaning(piece)
-    # Of several ids with the same piece, as a Unigram model can have them, the table above has the last.
+    # A Unigram model can have one piece under several ids. The table above holds only the last of these, so
+    # that the tokenizer is asked for the others by their ids.
     for token in set(range(size)) - named:
         other: str | None = tokenizer.id_to_token(token)
         if other is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.backend.grammar import Grammar
-from harness.oracle.judge.drafts import CLASSES, draft_of
+from harness.oracle.judge.drafts import CLASSES, class_name, draft_of, validator_line
 from harness.oracle.judge.pattern import NotAPattern, written_out
 from harness.oracle.judge.unjudgeable import Unjudgeable
 
@@ -116,13 +116,11 @@ def _validators(grammar: Grammar, draft: str | None, formats: bool) -> Iterator[
         draft = draft_of(schema, draft)
     except (ValueError, RecursionError, Unjudgeable):
         return
-    name = draft.title().replace("-", "") + "Validator"
-    checker = f", format_checker=jsonschema.{name}.FORMAT_CHECKER" if formats else ""
+    name = class_name(draft)
     begin = ["import json, jsonschema, referencing"]
     end = ["verdict = validator.is_valid(json.loads(instance))"]
-    made = f"validator = jsonschema.{name}(json.loads(grammar), registry=referencing.Registry(){checker})"
-    yield f"jsonschema.{name}", [*begin, made, *end]
-    if name in CLASSES.values():
+    yield f"jsonschema.{name}", [*begin, validator_line(draft, formats, "grammar"), *end]
+    if draft in CLASSES:
         yield (
             f"jsonschema_rs.{name}",
             [
@@ -138,7 +136,7 @@ def _validators(grammar: Grammar, draft: str | None, formats: bool) -> Iterator[
             [
                 *begin,
                 f"written_out = {written!r}",
-                made.replace("json.loads(grammar)", "json.loads(written_out)"),
+                validator_line(draft, formats, "written_out"),
                 *end,
             ],
         )

@@ -27,6 +27,15 @@ def class_name(draft: str) -> str:
     return draft.title().replace("-", "") + "Validator"
 
 
+def validator_line(draft: str, formats: bool, text: str) -> str:
+    """Returns the statement with which a script makes jsonschema's validator of the schema that the variable
+    `text` holds as JSON. It fetches nothing; `formats` says whether it asserts `format`. The script must have
+    imported json, jsonschema and referencing."""
+    made = f"jsonschema.{class_name(draft)}"
+    checker = f", format_checker={made}.FORMAT_CHECKER" if formats else ""
+    return f"validator = {made}(json.loads({text}), registry=referencing.Registry(){checker})"
+
+
 CLASSES = {draft: class_name(draft) for draft in DRAFTS if draft != "draft3"}
 """The class of jsonschema_rs for each draft; draft 3 is beyond it."""
 

@@ -59,7 +59,7 @@ class Answer:
     certainty: tuple[str, ...]
     """What that rests on, in sentences."""
     not_looked_at: tuple[str, ...] = ()
-    """Those of these sentences that say which checks were not made."""
+    """The sentences of `certainty` that say which checks were not made."""
 
     @property
     def is_recommended(self) -> bool:
@@ -104,11 +104,11 @@ def answer_of(
     names = list(dict.fromkeys(backend.vocabulary for backend in walked))
     chosen = max(names, key=lambda name: vocabulary_sizes.get(name, 0), default="")
     mine = [backend for backend in backends if backend.vocabulary == chosen]
-    ranked = ranking(mine)
+    lost = lost_to_us(mine)
+    ranked = ranking(mine, lost)
     ordered = (*ranked, *(backend for backend in mine if backend.is_control))
     judged = [backend for backend in ranked if backend.counts.judged]
     noun = "schema" if proofs.dialects == {"json_schema"} else "case"
-    lost = lost_to_us(judged)
     if judged and (why := words.why_not_ranked(judged, lost, noun, is_complete)):
         as_run = [backend for backend in mine if backend.counts.judged and not backend.is_control]
         return Answer(
@@ -140,16 +140,15 @@ def answer_of(
     )  # fmt: skip
 
 
-def ranking(backends: Sequence[BackendAnswer]) -> list[BackendAnswer]:
+def ranking(backends: Sequence[BackendAnswer], lost: Collection[CaseKey]) -> list[BackendAnswer]:
     """Returns the backends but for controls, the one to use first.
 
     What has wrong outputs in the fewest cases comes first, then what has right ones in the most, then what is
     wrong less gravely, then what has the fewest faults besides, then what costs the least per token: a
     refusal is said aloud and can be answered, a fault cannot. Backends that have right outputs in too few
-    cases (`ENOUGH`), or that enforce nothing, come last. Cases that we lost on one of them count on none.
+    cases (`ENOUGH`), or that enforce nothing, come last. The lost cases (`lost_to_us`) count on none.
     """
     able = [backend for backend in backends if not backend.is_control]
-    lost = lost_to_us(able)
     most = max((backend.without(lost).right_outputs for backend in able), default=0)
 
     def standing(backend: BackendAnswer) -> tuple[object, ...]:

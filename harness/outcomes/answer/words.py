@@ -42,25 +42,23 @@ def sentence(
     without the lost cases (`lost_to_us`)."""
     if best is None:
         return f"Nothing can be said yet: no {noun} of this run could be judged."
-    fares = _fares_of_all(best, noun, whose)
-    rest = [*_goes_wrong(best, *equals), *_refuses(best)]
+    told, also = best, equals
+    where = also_lost = ""
+    if lost and equals and is_of_use(best):
+        told, *also = (backend.without(lost) for backend in (best, *equals))
+        whose, where, also_lost = "the", " where all could be measured", f" {lost_line(lost, noun)}"
+    rest = [*_goes_wrong(told, *also), *_refuses(told)]
+    fares = f"{_fares_of_all(told, noun, whose)}{_joined(rest)}{_open(told)}."
     names = joined_by_and([best.name, *(other.name for other in equals)])
     if not is_of_use(best):
-        first = f"None of these backends can be recommended: {names}{', each of which' if equals else ''} "
-        first += f"{fares}{_joined(rest)}{_open(best)}."
-    elif equals and lost:
-        measured, *rest_of_them = (backend.without(lost) for backend in (best, *equals))
-        fares = _fares_of_all(measured, noun, "the")
-        rest = [*_goes_wrong(measured, *rest_of_them), *_refuses(measured)]
-        first = f"{names} are equally right where all could be measured: each {fares}{_joined(rest)}"
-        first += f"{_open(measured)}. {lost_line(lost, noun)}{_cheaper(best, equals)}"
+        each = ", each of which" if equals else ""
+        first = f"None of these backends can be recommended: {names}{each} {fares}"
     elif equals:
-        first = f"{names} are equally right: each {fares}{_joined(rest)}{_open(best)}."
-        first += _cheaper(best, equals)
+        first = f"{names} are equally right{where}: each {fares}{also_lost}{_cheaper(best, equals)}"
     elif others:
-        first = f"{verb} {best.name}: it {fares}{_joined(rest)}{_open(best)}."
+        first = f"{verb} {best.name}: it {fares}"
     else:
-        first = f"{best.name} {fares}{_joined(rest)}{_open(best)}."
+        first = f"{best.name} {fares}"
     return " ".join([first, *_others(others), *_enforces_nothing([best, *equals, *others])])
 
 

@@ -142,7 +142,7 @@ class Failures:
     """The failing cases, and those of which only we lost a part."""
     reasons: dict[tuple[Who, str, str], Reason] = field(default_factory=dict)
     lost: dict[tuple[Who, str, str], Reason] = field(default_factory=dict)
-    """The same of what is our own fault, and no failure of an arm."""
+    """The reasons for which cases were not measured, through our own fault. No arm is blamed for them."""
     delayed: dict[CaseKey, list[tuple[Who, Delayed]]] = field(default_factory=dict)
     """What failed behind other cases and not alone: of failing cases and of others, and no failure."""
 

@@ -11,7 +11,7 @@ from typing import Any
 from harness.backend.process.child import Answer, Handler
 from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
-from harness.oracle.judge.drafts import class_name, draft_of
+from harness.oracle.judge.drafts import draft_of, validator_line
 from harness.oracle.judge.unjudgeable import Unjudgeable
 from harness.report.cases.cases import first_note
 from harness.report.cases.data import Explored
@@ -31,7 +31,7 @@ print("valid" if regex.fullmatch(grammar, text) else "invalid")"""
 
 JSON_SCHEMA = """\
 import json, jsonschema, referencing
-validator = jsonschema.{name}(json.loads(grammar), registry=referencing.Registry(){formats})
+{validator}
 try:
     valid = validator.is_valid(json.loads(text, parse_constant=int))  # NaN and Infinity are no JSON
 except ValueError:
@@ -87,12 +87,10 @@ def _lines(dialect: str, detail: dict[str, Any]) -> str:
         return ""
     options = detail.get("options", {})
     try:
-        name = class_name(draft_of(json.loads(detail["grammar"]), options.get("draft")))
+        draft = draft_of(json.loads(detail["grammar"]), options.get("draft"))
     except (ValueError, RecursionError, Unjudgeable):
         return ""
-    asserts = options.get("format") == "assert"
-    formats = f", format_checker=jsonschema.{name}.FORMAT_CHECKER" if asserts else ""
-    return JSON_SCHEMA.format(name=name, formats=formats)
+    return JSON_SCHEMA.format(validator=validator_line(draft, options.get("format") == "assert", "grammar"))
 
 
 def open_judgements() -> tuple[Handler, dict[str, Any]]:

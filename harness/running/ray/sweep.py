@@ -39,7 +39,8 @@ IN_FLIGHT = 4
 """The most chunks of a task that wait to be written; then the task waits too."""
 WAIT_SECONDS = 0.5
 MOST_SILENT = 4 * ATTEMPTS
-"""So many tasks for each place, lost in a row while nothing is heard of any other, are Ray's fault."""
+"""The run ends as Ray's fault once this many tasks for each place were lost in a row, while nothing was heard
+of any other task."""
 STORED = "what was walked is stored, and --resume goes on with it"
 
 
