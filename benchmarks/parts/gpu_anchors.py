@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gpu_figures import Estimate, Figures
-from gpu_plan import FORCED, LIMIT, MIXED
+from gpu_plan import FORCED, LIMIT, MIXED, NO_OVERLAP
 
 NOT = "not measured"
 
@@ -115,7 +115,7 @@ def drafts(figures: Figures) -> str:
 
 def fills(figures: Figures) -> str:
     def text(backend: str) -> str:
-        rows = figures.rows(("8b", 1), backend=backend, strategy="stepwise", way="no overlap", workload=MIXED)
+        rows = figures.rows(("8b", 1), backend=backend, strategy="stepwise", way=NO_OVERLAP, workload=MIXED)
         known = [row["step_ns"]["fill"] / 1e3 for row in rows if row["step_ns"]]
         return f"{sorted(known)[len(known) // 2]:.0f} us" if known else NOT
 

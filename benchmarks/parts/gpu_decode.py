@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from gpu_paths import check_fast
-from gpu_plan import FORCED, LIMIT, MIXED, PROMPT, VOCABULARY, Cell, Plan
+from gpu_plan import FORCED, LIMIT, MIXED, NO_OVERLAP, PROMPT, VOCABULARY, Cell, Plan
 
 from harness.serve.decode import overhead
 from harness.serve.decode.figures import DecodeCell, Decoded
@@ -170,7 +170,7 @@ def setting_of(cell: DecodeCell) -> dict[str, Any]:
     return {
         "workload": setting.workload,
         "strategy": cell.strategy,
-        "way": "" if cell.role == "none" else way if setting.overlap else "no overlap",
+        "way": "" if cell.role == "none" else way if setting.overlap else NO_OVERLAP,
     }
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpu_plan import FORCED, MIXED
+from gpu_plan import FORCED, MIXED, NO_OVERLAP
 from gpu_store import Store
 
 from harness.measure.statistics import interval
@@ -64,7 +64,7 @@ class Figure:
     """None: not measured."""
     verdict: str
     noise: Estimate | None = None
-    """The most by which two identical arms differ at that shape and batch (`Figures.noise`)."""
+    """The most by which two identical arms differ in what the figure is made of (`Figures.noise`)."""
 
 
 def over(logs: Iterable[float | None]) -> Estimate | None:
@@ -186,7 +186,7 @@ class Figures:
         ways = dict.fromkeys(
             row["way"] for row in self.rows(where, backend=backend, strategy="stepwise", workload=MIXED)
         )
-        known = {way: self.over_none(where, backend, way) for way in ways if way != "no overlap"}
+        known = {way: self.over_none(where, backend, way) for way in ways if way != NO_OVERLAP}
         costs = {way: estimate for way, estimate in known.items() if estimate is not None}
         if not costs:
             return "", None
@@ -229,11 +229,19 @@ class Figures:
             statistics.median(ceilings) if ceilings else None,
         )
 
-    def noise(self, where: Where) -> Estimate | None:
-        """Returns the largest ratio of TPOT between the two identical arms, over all settings of a fork: as
-        far above 1 as the farthest is above or below."""
+    def noise(
+        self, where: Where, strategies: Collection[str], workload: str, *, overlap: bool = True
+    ) -> Estimate | None:
+        """Returns the largest ratio of TPOT between the two identical arms, over the settings of those
+        strategies and that workload, with or without overlap, in all forks: as far above 1 as the farthest is
+        above or below."""
         apart = [
-            abs(twin["x"]) for fork in self.decoded(where) for twin in fork["again"] if twin["x"] is not None
+            abs(twin["x"])
+            for fork in self.decoded(where)
+            for twin in fork["again"]
+            if twin["x"] is not None
+            and (twin["strategy"] in strategies and twin["workload"] == workload)
+            and (twin["way"] != NO_OVERLAP) == overlap
         ]
         return Estimate(math.exp(max(apart)), None, None, len(apart)) if apart else None
 
@@ -287,14 +295,17 @@ class Figures:
         figures = []
         for shape in sorted(self.plan.shapes):
             alone = (shape, 1)
-            figures.append(self._figure(FLOOR, shape, self.over_floor(alone), alone))
+            apart = self.noise(alone, ["none"], MIXED)
+            figures.append(self._figure(FLOOR, shape, self.over_floor(alone), apart))
             for backend in self.plan.backends:
                 where = (shape, self.plan.judged_batch)
                 way, cost = self.best_way(where, backend)
                 label = f"{shape}, batch {where[1]}, {backend}{f', {way}' if way else ''}"
-                figures.append(self._figure(CONSTRAINED, label, cost, where))
+                apart = self.noise(where, ["stepwise"], MIXED)
+                figures.append(self._figure(CONSTRAINED, label, cost, apart))
                 _, share, _ = self.speed_up(alone, backend, "jump_forward", FORCED)
-                figures.append(self._figure(JUMPS, f"{shape}, batch 1, {backend}", share, alone))
+                apart = self.noise(alone, ["stepwise", "jump_forward"], FORCED)
+                figures.append(self._figure(JUMPS, f"{shape}, batch 1, {backend}", share, apart))
             figures += [self._logits(shape), *self._wide(shape)]
         return sorted(figures, key=lambda figure: list(ORDER).index(figure.asked.what))
 
@@ -324,10 +335,10 @@ class Figures:
         return [self._figure(WIDE32 if single else WIDE, shape, apart)]
 
     def _figure(
-        self, asked: Asked, label: str, estimate: Estimate | None, where: Where | None = None
+        self, asked: Asked, label: str, estimate: Estimate | None, noise: Estimate | None = None
     ) -> Figure:
         judged = verdict(asked, estimate.value if estimate else None, self.device)
-        return Figure(asked, label, estimate, judged, self.noise(where) if where else None)
+        return Figure(asked, label, estimate, judged, noise)
 
 
 ORDER = dict.fromkeys(asked.what for asked in (FLOOR, CONSTRAINED, JUMPS, LOGITS, WIDE))

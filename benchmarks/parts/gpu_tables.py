@@ -8,7 +8,7 @@ from typing import Any
 
 from gpu_anchors import NOT
 from gpu_figures import Figures, middle
-from gpu_plan import FORCED, LONG_LIMIT, MIXED
+from gpu_plan import FORCED, LONG_LIMIT, MIXED, NO_OVERLAP
 from gpu_text import ms, noise, plain, shown, titled, us
 
 FLOOR_TEXT = """\
@@ -16,8 +16,11 @@ The floor is the weights once and each row's cache at its length, at the bandwid
 written: {}). In larger batches arithmetic and the loop are in TPOT too."""
 COST_TEXT = """\
 `x none`: TPOT over that of the unconstrained run beside it. `a/a`: the most by which two identical arms
-differ there in TPOT, over all settings; a smaller difference says nothing. Exposed (what masks held the loop
-up), move and apply: medians of a step, by the device's clock."""
+differ there in TPOT, over all ways to fill with overlap, or without; a smaller difference says nothing.
+Exposed (what masks held the loop up), move and apply: medians of a step, by the device's clock."""
+GAIN_TEXT = """\
+The ceiling is the passes of stepwise over those of the strategy. `a/a`: the most by which two identical arms
+differ there in TPOT, with that strategy or stepwise."""
 COLD_TEXT = f"""\
 One row is free; the others write {LONG_LIMIT} tokens each, and when a quarter of their time is over a request
 comes. `warm`: its grammar was compiled before; `warm again` is the same once more, which is the noise.
@@ -88,7 +91,6 @@ def cost(figures: Figures) -> Iterator[str]:
     """Yields the table of what a grammar costs, by way to fill."""
     rows = []
     for where in figures.wheres():
-        apart = noise(figures.noise(where))
         for backend in figures.plan.backends:
             wanted: dict[str, Any] = {"backend": backend, "strategy": "stepwise", "workload": MIXED}
             for way in dict.fromkeys(row["way"] for row in figures.rows(where, **wanted)):
@@ -100,7 +102,7 @@ def cost(figures: Figures) -> Iterator[str]:
                         way,
                         ms(tpot(figures, where, **wanted, way=way)),
                         shown(figures.over_none(where, backend, way)),
-                        apart,
+                        noise(figures.noise(where, ["stepwise"], MIXED, overlap=way != NO_OVERLAP)),
                         us(middle([row["step_ns"]["exposed"] for row in found if row["step_ns"]])),
                         us(
                             middle(
@@ -159,12 +161,18 @@ def strategies(figures: Figures) -> Iterator[str]:
                     found = figures.rows(where, backend=backend, strategy=strategy, workload=workload)
                     if not found:
                         continue
-                    cells = [shown(gain), f"{ceiling:.2f}" if ceiling else "saves no pass", shown(share)]
+                    apart = noise(figures.noise(where, ["stepwise", strategy], workload))
+                    cells = [
+                        shown(gain),
+                        apart,
+                        f"{ceiling:.2f}" if ceiling else "saves no pass",
+                        shown(share),
+                    ]
                     rows.append([*map(str, where), workload, strategy, backend, *cells, right(found)])
     if rows:
         yield from titled(
             "What strategies gain over one token a pass",
-            "The ceiling is the passes of stepwise over those of the strategy.",
+            GAIN_TEXT,
             [
                 "shape",
                 "batch",
@@ -172,6 +180,7 @@ def strategies(figures: Figures) -> Iterator[str]:
                 "strategy",
                 "backend",
                 "speed-up",
+                "a/a",
                 "ceiling",
                 "share of it",
                 "valid",

@@ -123,8 +123,12 @@ def test_the_figures_of_a_record() -> None:
     assert all(
         figure.noise is not None and figure.noise.value == pytest.approx(1.1) for figure in constrained
     )
-    noise = figures.noise(where)
+    noise = figures.noise(where, ["stepwise"], MIXED)
     assert noise is not None and noise.value == pytest.approx(1.1), "the A/A arm's own difference"
+    hidden = figures.noise(where, ["stepwise"], MIXED, overlap=False)
+    assert hidden is not None and hidden.value == pytest.approx(1.21), "what is not hidden has its own"
+    forced = figures.noise(where, ["stepwise", "jump_forward"], FORCED)
+    assert forced is not None and forced.value == pytest.approx(1.0), "so have other texts"
     assert all(row["arm"] != "xgrammar (again)" for row in figures.rows(where))
 
 
@@ -260,7 +264,7 @@ def test_the_page_has_a_table_for_everything_that_is_stored(tmp_path: Path) -> N
     assert "| 8b | 32 | xgrammar | plain strings | thread | 1.5 | 3.00 ms | 9.00 ms | 7.00 ms |" in lines
     assert "| 1b | 512 | xgrammar | 100% (32 rows) | 90 | 0.9 |  | 1.00 ms |" in lines
     assert "| 8b | 32 | xgrammar | one call | 10.40 ms | 1.04 | 0.0 % | 0.0 us | 0.0 us | 4/4 |" in lines
-    assert "| 8b | 1 | all_forced | jump_forward | xgrammar | 1.9 | 2.00 | 0.952 | 4/4 |" in lines
+    assert "| 8b | 1 | all_forced | jump_forward | xgrammar | 1.9 | 0.0 % | 2.00 | 0.952 | 4/4 |" in lines
     widths = {line.count("|") for line in lines if line.startswith("| 8b | 32 | xgrammar | one")}
     assert len(widths) == 1
     assert not gpu_report.is_worse(stores)
