@@ -170,16 +170,12 @@ def test_what_thinks_wrongly_is_noticed(wrong: type, monkeypatch: pytest.MonkeyP
 
 MISTAKES = [
     # what comes behind the end of the output in a draft is written
-    (
-        "batch",
-        "                if token not in ends:\n                    continue\n",
-        "                continue\n",
-    ),
+    ("batch", "if not agreed or ids[-1] not in self._ends:", "if True:"),
     # what the object has of a draft is not taken back, or one token too few
-    ("batch", "active.rewind(active.ahead - same, ids)", "pass"),
-    ("batch", "active.rewind(active.ahead - same, ids)", "active.rewind(active.ahead - same - 1, ids)"),
+    ("batch", "active.rewind(active.ahead - agreed, ids)", "pass"),
+    ("batch", "active.rewind(active.ahead - agreed, ids)", "active.rewind(active.ahead - agreed - 1, ids)"),
     # drafts are tried on the mask of their first place
-    ("step", "row = masks.rows[slot + place]", "row = masks.rows[slot]"),
+    ("step", "_fill(active, masks, slot + place + 1)", "_fill(active, masks, slot)"),
     # a request that thinks is not told apart from its own grammar
     ("loop", "waiting.compiled = thinking.wrap(waiting.compiled)", "pass"),
 ]

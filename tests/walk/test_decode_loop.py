@@ -305,6 +305,9 @@ def test_the_way_through_a_device_gives_what_the_host_gives(device: str, mask: A
         chosen.append(sampler.choose(here).known())
         here[1] = float("-inf")
         assert sampler.choose(here).known() == [97, NOTHING, 120]
+        free = logits.clone().to(there)
+        sampler.favour(free[:2], [5, 98])
+        assert sampler.choose(free[:2]).known() == [5, 98]
     assert torch.equal(*masked) and chosen[0] == chosen[1]
 
 

@@ -24,7 +24,7 @@ from harness.backend.grammar import (
     unpack_mask,
 )
 from harness.backend.vocabulary import Vocabulary
-from harness.walk.loop.faults import BackendFault, attribution
+from harness.walk.loop.faults import ACCEPTING, FILLING, BackendFault, attribution
 from harness.walk.loop.outcome import Account
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class ActiveRequest:
         target, is_copy = self._place_to_try()
         if target is None:
             return None
-        with attribution("accept"):
+        with ACCEPTING:
             count = target.accept_tokens(tokens)
         try:
             return lookup_by(target, self.vocabulary.size, self.mask_format) if count == len(tokens) else None
@@ -137,7 +137,7 @@ class ActiveRequest:
         target, is_copy = self._place_to_try()
         if target is None:
             return None
-        with attribution("accept"):
+        with ACCEPTING:
             count = target.accept_tokens(tokens)
         if not is_copy:
             self.rewind(count, self.ids)
@@ -149,7 +149,7 @@ class ActiveRequest:
         """Advances the object past a token that its mask allows; returns nanoseconds."""
         assert self.object is not None
         start = perf_counter_ns()
-        with attribution("accept"):
+        with ACCEPTING:
             accepted = self.object.accept_token(token)
         spent = perf_counter_ns() - start
         self.accept_ns += spent
@@ -165,7 +165,7 @@ class ActiveRequest:
         if self.object is None or not tokens:
             return 0
         start = perf_counter_ns()
-        with attribution("accept"):
+        with ACCEPTING:
             count = self.object.accept_tokens(tokens)
         spent = perf_counter_ns() - start
         self.accept_ns += spent
@@ -193,7 +193,7 @@ class ActiveRequest:
         assert self.compiled is not None
         with attribution("start"):
             fresh = self.compiled.start()
-        with attribution("accept"):
+        with ACCEPTING:
             taken = fresh.accept_tokens(kept)
         if taken < len(kept):
             raise BackendFault(
@@ -228,7 +228,7 @@ def allowed_by(target: GrammarObject, size: int, mask_format: MaskFormat) -> NDA
     BackendFault."""
     if mask_format == "bool":
         forbidden: NDArray[Any] = np.ones(size, dtype=np.bool_)
-        with attribution("fill"):
+        with FILLING:
             target.fill_bool_mask(forbidden)
         return ~forbidden
     return unpack_mask(_filled(target, size), size)
@@ -237,6 +237,6 @@ def allowed_by(target: GrammarObject, size: int, mask_format: MaskFormat) -> NDA
 def _filled(target: GrammarObject, size: int) -> Bitmask:
     """Returns the object's packed mask. Raises BackendFault."""
     bitmask = allocate_bitmask(size)
-    with attribution("fill"):
+    with FILLING:
         target.fill_bitmask(bitmask)
     return bitmask

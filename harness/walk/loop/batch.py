@@ -28,6 +28,8 @@ class Batch:
 
     def __init__(self, model: Forward, vocabulary: Vocabulary, strategy: Strategy) -> None:
         self.model, self.vocabulary, self.strategy = model, vocabulary, strategy
+        self._ends = vocabulary.eos_tokens
+        self._advances = not strategy.only_samples
         self.by_row: dict[int, ActiveRequest] = {}
         """The requests in the batch, by row."""
         self.free = list(range(model.rows))
@@ -82,51 +84,59 @@ class Batch:
 
     def _take(self, active: ActiveRequest, chosen: Sequence[int], now_ns: int) -> tuple[int, int]:
         """Accept what was chosen, drafts as far as they agree with it, and then let the strategy advance."""
-        ids, account, ends = active.ids, active.account, self.vocabulary.eos_tokens
+        ids, account = active.ids, active.account
         account.passes += 1
-        before, fresh, refused = len(ids), NOTHING, ""
-        trusted = active.ahead if active.object is not None else len(active.draft)
-        for place, token in enumerate(chosen):
-            if token == NOTHING:
-                refused = "the mask allows nothing"
-            elif active.reference is not None and token != active.reference[len(ids)]:
-                expected = active.reference[len(ids)]
-                refused = (
-                    f"the mask forbids the reference's token {expected} "
-                    f"({self.vocabulary.tokens[expected]!r})"
-                )
-            elif place < trusted and token == active.draft[place]:
+        refused, agreed, strategy_ns, accept_ns = "", 0, 0, 0
+        if active.draft:
+            agreed, strategy_ns = self._take_drafted(active, chosen, now_ns)
+        if not agreed or ids[-1] not in self._ends:
+            refused = self._refusal(active, chosen[agreed])
+            if not refused:
+                token = chosen[agreed]
+                if active.object is not None:
+                    accept_ns = active.accept(token)
                 ids.append(token)
-                if token not in ends:
-                    continue
-            else:
-                fresh = token
-            break
-        same = len(ids) - before
-        account.sampled += same
-        account.accepted_drafts += same
-        active.token_ns += [now_ns] * same
-        strategy_ns = accept_ns = 0
-        if active.ahead > same:
-            start = perf_counter_ns()
-            active.rewind(active.ahead - same, ids)
-            strategy_ns = perf_counter_ns() - start
-        if fresh != NOTHING:
-            if active.object is not None:
-                accept_ns = active.accept(fresh)
-            ids.append(fresh)
-            active.token_ns.append(now_ns)
-            account.sampled += 1
+                active.token_ns.append(now_ns)
+                account.sampled += 1
         if active.draft and self.model.length(active.row) >= active.prompt_length + len(ids):
             self.model.rollback(active.row, active.prompt_length + len(ids) - 1)
         if refused:
             self._refuse(active, refused)
-        elif not self._ended(active):
+        elif not self._ended(active) and self._advances:
             start = perf_counter_ns()
             written = self._apply(active, self.strategy.advance(active), now_ns)
             strategy_ns += perf_counter_ns() - start - written
             accept_ns += written
         return strategy_ns, accept_ns
+
+    def _take_drafted(self, active: ActiveRequest, chosen: Sequence[int], now_ns: int) -> tuple[int, int]:
+        """Writes the drafted tokens that were chosen too, up to end-of-sequence, and takes back what the
+        object had accepted beyond them. Returns how many, and the nanoseconds of taking back."""
+        ids, account, agreed = active.ids, active.account, 0
+        trusted = active.ahead if active.object is not None else len(active.draft)
+        for token, drafted in zip(chosen, active.draft[:trusted], strict=False):
+            if token != drafted or self._refusal(active, token):
+                break
+            ids.append(token)
+            agreed += 1
+            if token in self._ends:
+                break
+        account.sampled += agreed
+        account.accepted_drafts += agreed
+        active.token_ns += [now_ns] * agreed
+        if active.ahead <= agreed:
+            return agreed, 0
+        start = perf_counter_ns()
+        active.rewind(active.ahead - agreed, ids)
+        return agreed, perf_counter_ns() - start
+
+    def _refusal(self, active: ActiveRequest, token: int) -> str:
+        """Returns why the token cannot be what comes next; empty where it can."""
+        if token == NOTHING:
+            return "the mask allows nothing"
+        if active.reference is None or token == (expected := active.reference[len(active.ids)]):
+            return ""
+        return f"the mask forbids the reference's token {expected} ({self.vocabulary.tokens[expected]!r})"
 
     def _apply(self, active: ActiveRequest, move: Move | None, pass_ns: int = NOTHING) -> int:
         """Writes what the strategy wants written, and returns the nanoseconds spent in accepts.
@@ -166,7 +176,7 @@ class Batch:
         return accept_ns
 
     def _ended(self, active: ActiveRequest) -> bool:
-        if active.ids and active.ids[-1] in self.vocabulary.eos_tokens:
+        if active.ids and active.ids[-1] in self._ends:
             self._finish(active, "end_of_sequence")
         elif len(active.ids) >= active.limit:
             self._finish(active, "limit")

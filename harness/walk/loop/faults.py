@@ -43,6 +43,10 @@ class attribution:
             raise BackendFault(self.phase, message_of(error)) from error
 
 
+FILLING, ACCEPTING = attribution("fill"), attribution("accept")
+"""Those of every step, which are made once."""
+
+
 def message_of(error: BaseException) -> str:
     """Returns the error's class name and the first line of its message, at most `LONGEST` characters."""
     message = str(error).strip().partition("\n")[0]

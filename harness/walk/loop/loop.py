@@ -361,14 +361,16 @@ class _Run:
         wanted: list[int] = []
         replayed = False
         for active in passing.sampling:
-            reference, at = active.reference, len(active.ids)
-            for place in range(at, at + len(active.draft) + 1):
-                if reference is not None:
-                    wanted.append(reference[place] if place < len(reference) else NOTHING)
-                    replayed = True
-                else:
-                    if active.request.seed is not None:
-                        self.sampler.disturb(slots[len(wanted)], active.request.seed, place)
-                    wanted.append(NOTHING)
+            reference, at, places = active.reference, len(active.ids), len(active.draft) + 1
+            if reference is not None:
+                named = reference[at : at + places]
+                wanted += named
+                places -= len(named)
+                replayed = True
+            elif active.request.seed is not None:
+                for place in range(places):
+                    self.sampler.disturb(slots[len(wanted) + place], active.request.seed, at + place)
+            if places:
+                wanted += [NOTHING] * places
         if replayed:
             self.sampler.favour(slots, wanted)

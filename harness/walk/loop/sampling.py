@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.walk.loop.device import sent
+from harness.walk.loop.device import Sender
 
 if TYPE_CHECKING:
     import torch
@@ -55,20 +55,24 @@ class Sampler:
         self._device = device
         self._on_host = device.type == "cpu"
         self._generator = torch.Generator(device)
+        self._wanted = Sender(device)
+        self._bonus = torch.full((1, 1), BONUS, device=device)
         self._arriving: tuple[torch.Tensor, torch.Tensor] | None = None
 
     def favour(self, logits: torch.Tensor, wanted: Sequence[int]) -> None:
-        """Adds the bonus to the logit of `wanted[i]` in row i, in place; NOTHING leaves the row as it is."""
+        """Adds the bonus to the logit of `wanted[i]` in row i, in place; NOTHING leaves the row as it is. The
+        tokens that were chosen after the last call must be known by then."""
         if self._on_host:
             rows: Any = logits.numpy()
             for row, token in enumerate(wanted):
                 if token != NOTHING:
                     rows[row, token] += BONUS
             return
-        named = [token != NOTHING for token in wanted]
-        tokens = [max(token, 0) for token in wanted]
-        there = sent([*tokens, *named], self._device).view(2, -1, 1)
-        logits.scatter_add_(1, there[0], there[1] * BONUS)
+        tokens = self._wanted.send(wanted).unsqueeze(1)
+        bonus = self._bonus.expand_as(tokens)
+        if NOTHING in wanted:
+            bonus, tokens = bonus * (tokens != NOTHING), tokens.clamp(min=0)
+        logits.scatter_add_(1, tokens, bonus)
 
     def disturb(self, logits: torch.Tensor, seed: int, position: int) -> None:
         """Adds Gumbel noise to one row in place: its largest logit is then a draw at temperature 1.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.backend.grammar import Adapter, GrammarObject
 from harness.walk.loop.device import between, sent
-from harness.walk.loop.faults import BackendFault, attribution
+from harness.walk.loop.faults import ACCEPTING, FILLING, BackendFault
 
 if TYPE_CHECKING:
     import torch
@@ -100,11 +100,11 @@ class Flight:
         """Returns the pass as one that was planned for the requests that still run, with their logits; their
         tokens are known by now."""
         live = [place for place, active in enumerate(self.requests) if by_row.get(active.row) is active]
-        sampling = [self.requests[place] for place in live]
+        whole = len(live) == len(self.requests)
+        sampling = self.requests if whole else [self.requests[place] for place in live]
         constrained = sum(active.object is not None for active in sampling)
         tokens: dict[int, Sequence[int]] = {active.row: active.ids[-1:] for active in sampling}
         passing = Plan(tokens, sampling, constrained, len(live), constrained, False, 0)
-        whole = len(live) == len(self.requests)
         return passing, self.logits if whole else self.logits[sent(live, self.logits.device)]
 
 
@@ -226,7 +226,7 @@ class Fills:
         bitmasks, fill = masks.batch(len(requests)), self._adapter.fill_bitmasks
         start = perf_counter_ns()
         try:
-            with attribution("fill"):
+            with FILLING:
                 fill(objects, bitmasks)
         except BackendFault:  # one object raised; each is filled alone to find out which
             _fill_each(requests, masks, slot, ())
@@ -255,7 +255,9 @@ def _fill_each(requests: Sequence[ActiveRequest], masks: Masks, slot: int, ends:
     for active in requests:
         active.last_fill_ns = 0
         try:
-            _fill_along(active, masks, slot, ends)
+            _fill(active, masks, slot)
+            if active.draft:
+                _fill_along(active, masks, slot, ends)
         except BackendFault as fault:
             active.fault = fault.with_traceback(None)
             fault.__cause__ = fault.__context__ = None  # these hold frames, and frames hold the objects
@@ -263,25 +265,30 @@ def _fill_each(requests: Sequence[ActiveRequest], masks: Masks, slot: int, ends:
         slot += len(active.draft) + 1
 
 
-def _fill_along(active: ActiveRequest, masks: Masks, slot: int, ends: Sequence[int]) -> None:
-    grammar = active.object
+def _fill(active: ActiveRequest, masks: Masks, slot: int) -> None:
+    """Fills the mask of what comes next."""
+    grammar, row = active.object, masks.rows[slot]
     assert grammar is not None
     fill = grammar.fill_bitmask if masks.packed else grammar.fill_bool_mask
-    for place in range(len(active.draft) + 1):
-        row = masks.rows[slot + place]
+    start = perf_counter_ns()
+    with FILLING:
+        fill(row)
+    active.last_fill_ns += perf_counter_ns() - start
+
+
+def _fill_along(active: ActiveRequest, masks: Masks, slot: int, ends: Sequence[int]) -> None:
+    """Accepts the drafted tokens one after another, and fills the mask behind each, until one is refused or
+    ends the sequence."""
+    grammar = active.object
+    assert grammar is not None
+    for place, token in enumerate(active.draft):
         start = perf_counter_ns()
-        with attribution("fill"):
-            fill(row)
+        with ACCEPTING:
+            accepted = grammar.accept_token(token)
         active.last_fill_ns += perf_counter_ns() - start
-        if place == len(active.draft):
-            return
-        start = perf_counter_ns()
-        with attribution("accept"):
-            accepted = grammar.accept_token(active.draft[place])
-        spent = perf_counter_ns() - start
-        active.last_fill_ns += spent
         if not accepted:
             return
         active.ahead += 1
-        if active.draft[place] in ends:
+        if token in ends:
             return
+        _fill(active, masks, slot + place + 1)

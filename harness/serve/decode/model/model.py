@@ -211,16 +211,17 @@ class Model:
         if size.rows > len(order):
             order += [row for row in range(self.rows) if row not in tokens][: size.rows - len(order)]
         places: Sequence[int] = range(self.rows) if size.whole else order
-        values: list[int] = []
-        for row in places:
-            ids = tokens.get(row, ())
-            values += ids
-            if len(ids) < count:
+        if count == 1:  # most passes, beside which the host has the least time
+            values = [tokens[row][0] if row in tokens else 0 for row in places]
+            lasts = [0] * len(order)
+        else:
+            values = []
+            for row in places:
+                ids = tokens.get(row, ())
+                values += ids
                 values += [0] * (count - len(ids))
-        values += [lengths[row] for row in places]
-        values += order
-        values += [max(len(tokens.get(row, ())) - 1, 0) for row in order]
-        return values
+            lasts = [max(len(tokens.get(row, ())) - 1, 0) for row in order]
+        return [*values, *(lengths if size.whole else (lengths[row] for row in places)), *order, *lasts]
 
     def prepare(self, prompt: int, *, every: bool = False) -> None:
         """Capture the passes of one token and those that a prompt of so many tokens takes, for each number of
