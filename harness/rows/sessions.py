@@ -30,9 +30,12 @@ class Session:
 
 
 def add_session(folder: Path, info: RunInfo) -> None:
-    """Notes that a part of the run in the folder was walked as `info` says."""
+    """Notes that a part of the run in the folder was walked as `info` says. A last line that an interruption
+    cut short is cut away."""
     session = Session(info.started, info.jobs, info.executor, info.machine)
-    with open(folder / FILE, "ab") as file:
+    with open(folder / FILE, "a+b") as file:
+        file.seek(0)
+        file.truncate(file.read().rfind(b"\n") + 1)
         write_lines(file, [encoded(asdict(session))])
 
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 import synthetic
 from places import SUPPORT
 
-from harness.cli.plugin.items import collected
-from harness.cli.plugin.walks import CaseReport
-from harness.outcomes.outcome import CaseOutcome
+from harness.cli.plugin.items import CaseItem, collected, short_names
+from harness.cli.plugin.walks import Walks, Wrong
+from harness.outcomes.expected import Recorded, arm_of_row, compare_faults, faults_of_rows
+from harness.rows.row import Row
 from harness.rows.store import read_info
 
 pytest_plugins = ["pytester"]
@@ -129,23 +134,53 @@ def test_the_printed_command_shows_it_as_written(repository: pytest.Pytester) ->
     assert shown.ret == 0 and "under_constrained" in shown.stdout.str()
 
 
+RIGHT, OVER = synthetic.row(), synthetic.row(accepted=False)
+UNDER = synthetic.row(instance=1, valid=False, accepted=True)
+LATE = synthetic.row(instance=2, status="timeout", accepted=None)
+OURS = synthetic.row(instance=3, status="harness_error", accepted=None)
+UNKNOWN = synthetic.row(instance=4, valid=None, accepted=True)
+
+
 @pytest.mark.parametrize(
-    ("recorded", "faults", "is_late"),
+    ("recorded", "rows", "said"),
     [
-        ("", "timeout", True),
-        ("over_constrained", "timeout", True),
-        ("timeout", "under_constrained", True),
-        ("", "timeout under_constrained", False),
+        ("", [RIGHT, LATE], "skip: differs from the record by a missed deadline"),
+        ("over_constrained", [LATE], "skip: differs from the record by a missed deadline"),
+        ("timeout", [UNDER], "skip: differs from the record by a missed deadline"),
+        ("", [LATE, OURS], "skip: differs from the record by a missed deadline"),
+        ("", [LATE, UNDER], "wrong: recorded: no fault; new: under_constrained; gone: -"),
+        ("over_constrained", [RIGHT], "wrong: .*recorded as failing, and right: over_constrained"),
+        ("over_constrained", [UNKNOWN], "skip: not judged"),
+        ("over_constrained", [RIGHT, UNKNOWN], ""),
+        ("over_constrained", [UNDER, UNKNOWN], "wrong: .*new: under_constrained; gone: -"),
+        ("over_constrained under_constrained", [OVER], "wrong: .*new: -; gone: under_constrained"),
+        ("over_constrained under_constrained", [OVER, OURS], "xfail: recorded: over_constrained$"),
+        ("over_constrained", [UNDER, OURS], "wrong: .*new: under_constrained; gone: -"),
     ],
 )
-def test_what_is_wrong_beside_a_missed_deadline_is_a_failure(
-    recorded: str, faults: str, is_late: bool
+def test_an_outcome_is_held_against_the_record_as_in_a_gate(
+    recorded: str, rows: list[Row], said: str, tmp_path: Path
 ) -> None:
-    now, then = frozenset(faults.split()), frozenset(recorded.split())
+    """A missed deadline, a failure of ours and an instance that nobody judges hide what is gone."""
     case = synthetic.case(0, [("good", b'"a"', True)])
-    report = CaseReport(case, CaseOutcome.FAILED, now, then, True, (), "", "grammarbench repro", "")
-    assert report.differs_by_a_timeout == is_late
-    assert is_late or "recorded: no fault; new: under_constrained; gone: -" in report.lines()
+    key = "first", case.id
+    mine = [replace(row, case_id=case.id) for row in rows]
+    arms = {arm_of_row(mine[0]): {"/".join(key): frozenset(recorded.split())}}
+    of_record = Recorded(arms, effort=0, seed=0)
+    walks = Walks("alpha", "alpha", ("first",), "tiny", 0, 10.0, 1, of_record, tmp_path, rows={key: mine})
+    item = cast(CaseItem, SimpleNamespace(outcome=walks.outcome("first", case)))
+    try:
+        CaseItem.runtest(item)
+        came_to = ""
+    except pytest.skip.Exception as skipped:
+        came_to = f"skip: {skipped}"
+    except pytest.xfail.Exception as known:
+        came_to = f"xfail: {known}"
+    except Wrong as wrong:
+        came_to = f"wrong: {' '.join(line for line in wrong.lines if 'record' in line)}"
+    assert re.match(said, came_to) if said else not came_to
+    gate = compare_faults(arms, faults_of_rows(mine))
+    assert bool(gate.changes) == came_to.startswith("wrong")
 
 
 def test_a_missed_deadline_is_the_backends_failure_and_no_error_of_ours(repository: pytest.Pytester) -> None:
@@ -327,6 +362,32 @@ def test_what_is_not_asked_for_is_as_recorded(repository: pytest.Pytester) -> No
     refused = repository.runpytest_subprocess(*ours, "--grammarbench-effort=0", timeout=100)
     assert refused.ret == pytest.ExitCode.USAGE_ERROR
     refused.stderr.fnmatch_lines(["*known.json: recorded with effort 1, walked with 0; leave the option out"])
+
+
+def test_every_recorded_tokenizer_is_walked(repository: pytest.Pytester) -> None:
+    """What got worse on the second one alone is a failure of its own."""
+    program = ["run", "cases.jsonl", "--backends", "loose_backend:Loose", "--vocabularies", "bytes,probe"]
+    program += ["--effort", "0", "--out", "recorded", "--record", "known.json"]
+    assert repository.run(sys.executable, "-m", "harness", *program, timeout=100).ret == 0
+    record = json.loads((repository.path / "known.json").read_text())
+    (second,) = (arm["cases"] for arm in record["arms"] if arm["vocabulary"] == "probe")
+    second |= dict.fromkeys(second, "")
+    (repository.path / "known.json").write_text(json.dumps(record))
+    result = run(repository, "loose_backend:Loose", "--grammarbench-expect=known.json", "-rA", "-kdigits")
+    assert result.parseoutcomes() == {"xfailed": 1, "failed": 1, "deselected": 5}
+    result.stdout.fnmatch_lines_random(
+        ["XFAIL ::*:Loose-bytes-cases-digits*", "FAILED ::*:Loose-probe-cases-digits*"]
+    )
+    ours = ["--grammarbench-vocabulary=probe", "--grammarbench-expect=known.json", "--collect-only", "-q"]
+    alone = run(repository, "loose_backend:Loose", *ours, walks=False)
+    assert alone.stdout.str().count("grammarbench[loose_backend:Loose-cases-") == len(CASES)
+
+
+def test_tokenizers_of_one_name_are_told_apart() -> None:
+    paths = ["hf:/one/qwen", "hf:/two/qwen", "bytes", "gguf:/a b.gguf"]
+    assert list(short_names(paths).items()) == list(
+        zip(paths, ["qwen", "qwen-2", "bytes", "a_b.gguf"], strict=True)
+    )
 
 
 @pytest.mark.long

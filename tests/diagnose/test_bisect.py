@@ -293,6 +293,21 @@ def test_what_is_documented_or_late_is_found_where_nothing_else_differs(
     assert searched_rows(monkeypatch, rows).to_json()["first_bad"] == "4"
 
 
+DOCUMENTED = checked(checks={"walks": "failed"}, findings=(Finding("walks", 1, "", documented=True),))
+UNDOCUMENTED = checked(checks={"walks": "failed"}, findings=(Finding("walks", 1, ""),))
+
+
+@pytest.mark.parametrize(
+    ("early", "late", "kind"), [(DOCUMENTED, UNDOCUMENTED, "worse"), (UNDOCUMENTED, DOCUMENTED, "better")]
+)
+def test_a_version_that_documents_a_fault_is_one_without_it(
+    monkeypatch: pytest.MonkeyPatch, early: Row, late: Row, kind: str
+) -> None:
+    rows = {str(number): (late if number >= 4 else early,) for number in range(1, 6)}
+    found = searched_rows(monkeypatch, rows)
+    assert (found.kind, found.main.search.last_good, found.main.search.first_bad) == (kind, "3", "4")
+
+
 def test_a_version_that_missed_the_deadline_tells_nothing_of_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     rows: dict[str, tuple[Row, ...]] = {"1": (RIGHT_ROW,), "2": (LATE,), "3": (ACCEPTS,), "4": (ACCEPTS,)}
     found = searched_rows(monkeypatch, rows)

@@ -42,7 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--grammarbench-vocabulary",
         metavar="V",
-        help="as in `grammarbench run` (default: the record's, else probe)",
+        help="as in `grammarbench run` (default: all of the record's, else probe)",
     )
     group.addoption(
         "--grammarbench-effort",

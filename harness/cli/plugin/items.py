@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def collected(session: pytest.Session, config: pytest.Config) -> Iterator[pytest
 def _collected(session: pytest.Session, config: pytest.Config) -> Iterator[pytest.Item]:
     expect = config.getoption("grammarbench_expect")
     recorded = expected.read_record(Path(expect)) if expect else None
-    effort, vocabulary, timeout_s = _settings(config, recorded)
+    effort, vocabularies, timeout_s = _settings(config, recorded)
     asked = tuple(
         dict.fromkeys(
             config.getoption("grammarbench_suite")
@@ -61,8 +62,10 @@ def _collected(session: pytest.Session, config: pytest.Config) -> Iterator[pytes
         config.addinivalue_line("markers", f"{word}: a suite, dialect or tag of GrammarBench's cases")
     specs = [str(spec) for text in config.getoption("grammarbench_backend") for spec in parse_specs(text)]
     folder = fresh_folder(getattr(config, "cache", None))
-    for number, spec in enumerate(specs, 1):
+    arms = product(specs, short_names(vocabularies).items())
+    for number, (spec, (vocabulary, short)) in enumerate(arms, 1):
         walks = Walks(
+            f"{spec}-{short}" if len(vocabularies) > 1 else spec,
             spec,
             asked,
             vocabulary,
@@ -75,7 +78,7 @@ def _collected(session: pytest.Session, config: pytest.Config) -> Iterator[pytes
         for name, cases in suites.items():
             walks.cases_in_all[name] = len(cases)
             for case in cases:
-                named = _named(spec, name, case)
+                named = _named(walks.name, name, case)
                 # Pytest's own id of the name is another one when it is read from its cache: --lf finds none.
                 yield CaseItem.from_parent(
                     session, nodeid=f"::{named}", name=named, walks=walks, suite=name, case=case, marks=marks
@@ -87,8 +90,18 @@ def _marks_of_others(config: pytest.Config) -> set[str]:
     return {re.split("[:(]", line)[0].strip() for line in config.getini("markers")}
 
 
-def _settings(config: pytest.Config, recorded: expected.Recorded | None) -> tuple[int, str, float]:
-    """Returns effort, vocabulary and timeout: what is asked for, else the record's, else ours.
+def short_names(vocabularies: Sequence[str]) -> dict[str, str]:
+    """Returns the last word of each vocabulary's name or path, with a number where another has the same."""
+    names: dict[str, str] = {}
+    for vocabulary in vocabularies:
+        names[unused_name(NAME.sub("_", vocabulary.rpartition("/")[2]), names)] = vocabulary
+    return {vocabulary: name for name, vocabulary in names.items()}
+
+
+def _settings(
+    config: pytest.Config, recorded: expected.Recorded | None
+) -> tuple[int, tuple[str, ...], float]:
+    """Returns effort, vocabularies and timeout: what is asked for, else the record's, else ours.
 
     Raises BadInput for what is not as recorded.
     """
@@ -96,12 +109,13 @@ def _settings(config: pytest.Config, recorded: expected.Recorded | None) -> tupl
         config.getoption(f"grammarbench_{name}") for name in ("effort", "vocabulary", "timeout")
     )
     if recorded is None:
-        return effort or 0, prepare_vocabulary(vocabulary or "probe"), timeout_s or TIMEOUT_S
+        return effort or 0, (prepare_vocabulary(vocabulary or "probe"),), timeout_s or TIMEOUT_S
     effort = recorded.effort if effort is None else effort
-    vocabulary = prepare_vocabulary(vocabulary or next(iter(recorded.vocabularies), "probe"))
-    if different := recorded.different(effort, recorded.decode, recorded.seed, [vocabulary]):
+    asked = [vocabulary] if vocabulary else recorded.vocabularies or ["probe"]
+    vocabularies = tuple(map(prepare_vocabulary, asked))
+    if different := recorded.different(effort, recorded.decode, recorded.seed, vocabularies):
         raise BadInput(f"{config.getoption('grammarbench_expect')}: {different}; leave the option out")
-    return effort, vocabulary, timeout_s or recorded.timeout_s or TIMEOUT_S
+    return effort, vocabularies, timeout_s or recorded.timeout_s or TIMEOUT_S
 
 
 def chosen(items: Sequence[Any]) -> None:
@@ -133,7 +147,7 @@ def sampled(items: Sequence[pytest.Item]) -> list[str]:
             name: {"cases": mine[name], "cases_in_all": count} for name, count in walks.cases_in_all.items()
         }
         if part := sample(suites, "gate"):
-            lines.append(f"grammarbench: {for_logs(walks.spec)}: {for_logs(part)}")
+            lines.append(f"grammarbench: {for_logs(walks.name)}: {for_logs(part)}")
     return lines
 
 
@@ -147,9 +161,9 @@ def delayed_lines(items: Sequence[Any]) -> list[str]:
     ]
 
 
-def _named(spec: str, suite: str, case: Case) -> str:
+def _named(walks: str, suite: str, case: Case) -> str:
     words = NAME.sub("_", case.name).strip("_")[:LONGEST]
-    return f"{MARK}[{spec}-{suite}-{words}-{case.id}]"
+    return f"{MARK}[{walks}-{suite}-{words}-{case.id}]"
 
 
 def words_of(suite: str, case: Case) -> set[str]:
@@ -197,16 +211,16 @@ class CaseItem(pytest.Item):
         passes = outcome.came_to in (CaseOutcome.WORKS, CaseOutcome.NOT_JUDGED)
         if outcome.differs_by_a_timeout:
             pytest.skip("differs from the record by a missed deadline, which depends on the machine")
-        if outcome.recorded and outcome.faults == outcome.recorded and not passes:
-            pytest.xfail(f"recorded: {', '.join(sorted(outcome.recorded))}")
-        if outcome.is_changed and not outcome.faults:
+        if outcome.recorded and outcome.change is None and not passes:
+            pytest.xfail(f"recorded: {', '.join(sorted(outcome.faults))}")
+        if outcome.change is not None and not outcome.faults:
             raise Wrong(
                 [
                     "[XPASS(strict)] recorded as failing, and right: "
-                    f"{', '.join(sorted(outcome.recorded))}; record anew"
+                    f"{', '.join(sorted(outcome.change.gone))}; record anew"
                 ]
             )
-        if outcome.came_to == CaseOutcome.FAILED or outcome.is_changed:
+        if outcome.came_to == CaseOutcome.FAILED or outcome.change is not None:
             raise Wrong(outcome.lines())
         if outcome.came_to == CaseOutcome.REFUSED:
             pytest.skip(f"refused: {for_logs(one_line(outcome.refusal, 500)) or 'without a reason'}")

@@ -59,9 +59,10 @@ class CaseReport:
     case: Case
     came_to: CaseOutcome
     faults: expected.Faults
-    recorded: expected.Faults
-    is_recorded: bool
-    """Does the record know the case?"""
+    recorded: expected.Faults | None
+    """What is recorded of it; None if the record does not know the case."""
+    change: expected.Change | None
+    """What fails a gate, because it is not as recorded; None if nothing does."""
     problems: tuple[str, ...]
     """A line for each thing that is wrong."""
     ours: str
@@ -77,25 +78,24 @@ class CaseReport:
     def differs_by_a_timeout(self) -> bool:
         """Is it not as recorded, but in nothing that a missed deadline does not hide? That fails nothing, as
         in a gate."""
-        return self.is_changed and not any(expected.changed_faults(self.recorded, self.faults))
-
-    @property
-    def is_changed(self) -> bool:
-        """Is it recorded, and not as it came out now?"""
-        return self.is_recorded and self.faults != self.recorded
+        if self.recorded is None or self.change is not None:
+            return False
+        return self.faults != self.recorded and expected.TIMEOUT in self.faults | self.recorded
 
     def lines(self) -> list[str]:
         """Returns the lines for the report of a failed test."""
-        new, gone = map(sorted, expected.changed_faults(self.recorded, self.faults))
         head = f"{self.case.grammar.dialect} {self.case.grammar.text[:400]}"
-        changed = [
-            f"recorded: {', '.join(sorted(self.recorded)) or 'no fault'}; "
-            f"new: {', '.join(new) or '-'}; gone: {', '.join(gone) or '-'}"
-        ]
+        changed = []
+        if self.change is not None:
+            then, new, gone = (
+                ", ".join(sorted(faults))
+                for faults in (self.recorded or (), self.change.new, self.change.gone)
+            )
+            changed = [f"recorded: {then or 'no fault'}; new: {new or '-'}; gone: {gone or '-'}"]
         more = [f"and {len(self.problems) - MOST_LINES} more"] if len(self.problems) > MOST_LINES else []
         return [
             head,
-            *(changed if self.is_changed else []),
+            *changed,
             *self.problems[:MOST_LINES],
             *more,
             f"to see it: {self.command}",
@@ -106,6 +106,8 @@ class CaseReport:
 class Walks:
     """One backend over the chosen cases; walked when first asked."""
 
+    name: str
+    """Tells it from the others of the session: the backend, and the vocabulary if there are several."""
     spec: str
     suites: tuple[str, ...]
     vocabulary: str
@@ -164,16 +166,18 @@ class Walks:
         came_to = folded.outcome if rows else CaseOutcome.NOT_MEASURED
         lost = next((row.text or row.status for row in rows if row.status in OURS), "it was not walked")
         lost = lost if came_to == CaseOutcome.NOT_MEASURED else ""
-        faults = frozenset[str]().union(*(expected.undocumented_faults_of_row(row) for row in rows))
-        faults = self.recorded.as_named(faults) if self.recorded else faults
-        recorded = self.known.get(f"{suite}/{case.id}", frozenset())
+        now = expected.faults_of_rows(rows)
+        now = self.recorded.as_named_of(now) if self.recorded else now
+        faults = frozenset[str]().union(*(found for cases in now.arms.values() for found in cases.values()))
+        recorded = self.known.get(f"{suite}/{case.id}")
+        changes = expected.compare_faults(self.recorded.arms if self.recorded else {}, now).changes
+        change = changes[0] if changes else None
         backend = arm(rows[0]) if rows else self.spec
         command = shlex.join(repro_words(self.folder, case.id, backend, self.vocabulary))
         problems = tuple(line for row in rows for line in _problems(row))
-        is_known = f"{suite}/{case.id}" in self.known
         refusal = next((row.text for row in rows if row.status in DECLINED), "")
         later = tuple(_delayed(rows))
-        return CaseReport(case, came_to, faults, recorded, is_known, problems, lost, command, refusal, later)
+        return CaseReport(case, came_to, faults, recorded, change, problems, lost, command, refusal, later)
 
 
 def _delayed(rows: Iterable[Row]) -> Iterator[Delayed]:

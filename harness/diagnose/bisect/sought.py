@@ -26,6 +26,8 @@ class Sought:
     """How that part was lost in the version at an end that lacks the fault. Then it is not proven that the
     two differ, and another version that lost it in this way is compared by what was seen of it, as they
     were."""
+    is_documented: bool = False
+    """Does the version at the end that has the fault document it? Otherwise one that does is without it."""
 
 
 Wanted = Mapping[Fault, Sought]
@@ -48,14 +50,14 @@ def difference_of(before: Sequence[Row], after: Sequence[Row]) -> Wanted:
             if TIMEOUT in seen:
                 seen = {TIMEOUT: seen[TIMEOUT]}
             for fault, there in seen.items():
-                every[case.key, part.part, fault] = _sought(part, there)
+                every[case.key, part.part, fault] = _sought(part, fault, there)
             for fault in proven.keys() - part.documented:
-                faults[case.key, part.part, fault] = _sought(part, proven[fault])
+                faults[case.key, part.part, fault] = _sought(part, fault, proven[fault])
     return faults or every
 
 
-def _sought(part: Changed, there: bool) -> Sought:
-    return Sought(there, (part.before if there else part.after) & LOSSES)
+def _sought(part: Changed, fault: str, there: bool) -> Sought:
+    return Sought(there, (part.before if there else part.after) & LOSSES, fault in part.documented)
 
 
 def _came_or_went(came: Iterable[str], went: Iterable[str]) -> dict[str, bool]:
@@ -70,7 +72,8 @@ def shown(wanted: Wanted, cases: Mapping[Key, CaseDifferences]) -> bool | None:
         case = cases[key]
         if part not in case.parts:
             return None
-        is_there = fault in case.parts[part]
+        documented = frozenset[str]() if sought.is_documented else case.documented[part]
+        is_there = fault in case.parts[part] - documented
         if not is_there and _is_hidden(fault, part, case, case.parts[part] & LOSSES - sought.lost):
             return None
         answers.append(is_there == sought.there)
