@@ -6,18 +6,13 @@ from collections.abc import Collection
 from urllib.parse import unquote, urldefrag, urljoin
 
 from harness.cases.case import json_text
-from harness.cases.subschemas import Path, Schema, put, subschemas, without_keys
-from harness.oracle.judge.drafts import DRAFT_URIS, DRAFTS
+from harness.cases.subschemas import Path, Schema, is_before_2019, put, subschemas, without_keys
+from harness.oracle.judge.drafts import DRAFT_URIS
 
 URN = "urn:grammarbench:"
 """What a demand puts before the name of a resource to refer to it."""
 BESIDE = "urn:grammarbench:beside"
 """The name, among the definitions of a resource, of what stands beside its `$ref` and asks nothing there."""
-
-
-def is_before_2019(draft: str) -> bool:
-    """Is this a draft that ignores whatever stands beside a `$ref`?"""
-    return DRAFTS.index(draft) <= DRAFTS.index("draft7")
 
 
 def compound(resources: dict[str, Schema], demands: list[Schema], draft: str) -> str:

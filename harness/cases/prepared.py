@@ -22,6 +22,7 @@ from harness.cases.spellings import spelled
 from harness.cases.subschemas import lost_reference
 from harness.cases.suite import deep
 from harness.oracle.judge import Judge, check_schema
+from harness.oracle.judge.drafts import draft_of
 from harness.text import one_line
 
 JUDGE_SECONDS = 5.0
@@ -146,8 +147,13 @@ def problem_with(case: Case) -> str:
     problem = deep(check, case.name)
     if problem:
         return f"not a JSON Schema: {problem}"
-    lost = "" if case.instances else deep(lambda: lost_reference(json.loads(case.grammar.text)), case.name)
+    lost = "" if case.instances else deep(lambda: _lost_reference(case), case.name)
     return f"its reference {one_line(lost, 120, spelled=True)} leads nowhere" if lost else ""
+
+
+def _lost_reference(case: Case) -> str:
+    schema = json.loads(case.grammar.text)
+    return lost_reference(schema, draft_of(schema, case.draft))
 
 
 def _read_otherwise(case: Case, judge: Judge, unicode: Collection[str]) -> Case:

@@ -9,6 +9,8 @@ from itertools import chain
 from typing import Any
 from urllib.parse import unquote
 
+from harness.oracle.judge.drafts import DRAFTS, class_name
+
 Schema = Any
 
 ONE = frozenset(
@@ -92,6 +94,25 @@ def subschemas_below(node: Schema) -> Iterator[tuple[Path, Schema]]:
             yield (key,), value
 
 
+def applied_below(node: Schema, draft: str) -> Iterator[Schema]:
+    """Yields the subschemas that the keywords of a schema hold and that its draft applies to a value."""
+    import jsonschema
+
+    if not isinstance(node, dict) or (is_before_2019(draft) and "$ref" in node):
+        return
+    applied = set(getattr(jsonschema, class_name(draft)).VALIDATORS)
+    if "if" in applied and "if" in node:
+        applied |= {"then", "else"}  # jsonschema reads them with the `if`
+    if not isinstance(node.get("items"), list):
+        applied -= {"additionalItems"}
+    yield from (child for (keyword, *_), child in subschemas_below(node) if keyword in applied)
+
+
+def is_before_2019(draft: str) -> bool:
+    """Is this a draft that ignores whatever stands beside a `$ref`?"""
+    return DRAFTS.index(draft) <= DRAFTS.index("draft7")
+
+
 def pointer(path: Path) -> str:
     """Returns the path as a JSON Pointer (RFC 6901)."""
     return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
@@ -145,11 +166,12 @@ def has_inner_identifiers(schema: Schema) -> bool:
     )
 
 
-def lost_reference(schema: Schema) -> str:
+def lost_reference(schema: Schema, draft: str) -> str:
     """Returns a `$ref` to a place of the schema that is not there; empty if there is none.
 
-    Definitions that nothing refers to bind no document, and are not looked at; nor is a schema of which a
-    part has an identifier of its own, from which places are counted there.
+    What the draft does not apply binds no document, such as definitions that nothing refers to, and is not
+    looked at; nor is a schema of which a part has an identifier of its own, from which places are counted
+    there.
     """
     if has_inner_identifiers(schema):
         return ""
@@ -157,9 +179,7 @@ def lost_reference(schema: Schema) -> str:
     seen: set[str] = set()
     while waiting:
         node = waiting.popleft()
-        waiting.extend(
-            child for path, child in subschemas_below(node) if path[0] not in ("$defs", "definitions")
-        )
+        waiting.extend(applied_below(node, draft))
         reference = node.get("$ref") if isinstance(node, dict) else None
         if not isinstance(reference, str) or not reference.startswith("#/") or reference in seen:
             continue

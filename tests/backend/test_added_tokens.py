@@ -95,6 +95,10 @@ CONFIGURED: list[dict[str, Any]] = [
     {"additional_special_tokens": ["<0x41>", token("  two", True) | {"__type": "AddedToken"}]},
     {"added_tokens_decoder": {str(START): token("<|start|>", True, lstrip=True)}},
     {"added_tokens_decoder": {str(START): token("<|start|>")}},
+    {"additional_special_tokens": ["<0x41>"], "extra_special_tokens": ["  two"]},
+    {"additional_special_tokens": ["<0x41>"], "extra_special_tokens": []},
+    {"added_tokens_decoder": {str(NEXT): token("<pad>")}, "extra_special_tokens": ["<pad>"]},
+    {"added_tokens_decoder": {str(NEXT): token("<pad>", lstrip=True)}, "pad_token": "<pad>"},
 ]
 
 
@@ -116,6 +120,13 @@ OLDER: list[dict[str, dict[str, Any]]] = [
     },
     {"special_tokens_map": {"pad_token": "  two"}, "tokenizer_config": {"pad_token": "<0x41>"}},
     {"special_tokens_map": {"audio_token": "<0x41>"}},
+    {"special_tokens_map": {"audio_token": "  two"}, "tokenizer_config": {"audio_token": "<0x41>"}},
+    {"special_tokens_map": {"additional_special_tokens": ["  two"]}},
+    {
+        "special_tokens_map": {"additional_special_tokens": ["  two"]},
+        "tokenizer_config": {"extra_special_tokens": ["<0x41>"]},
+    },
+    {"added_tokens": {"<html>": NEXT}, "tokenizer_config": {"additional_special_tokens": ["<html>"]}},
 ]
 """What the older files beside a tokenizer.json say, and which of them counts."""
 
@@ -128,6 +139,30 @@ def test_the_older_files_count_where_they_count_for_transformers(
         if name != "tokenizer_config":
             (folder / f"{name}.json").write_text(json.dumps(document))
     as_transformers_reads(configured(folder, **files.get("tokenizer_config", {})))
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        {"extra_special_tokens": ["<plain>"]},
+        {"additional_special_tokens": ["<plain>"]},
+        {"pad_token": "<plain>"},
+        {"image_token": "<plain>"},
+        {"pad_token": "<plain>", "added_tokens_decoder": {}},
+        {"image_token": "<plain>", "added_tokens_decoder": {}},
+        {"image_token": "<plain>", "added_tokens_decoder": {str(NEXT): token("<plain>")}},
+        {"image_token": "<plain>", "added_tokens_decoder": {str(NEXT): token("<plain>", rstrip=True)}},
+    ],
+    ids=str,
+)
+def test_a_token_that_is_plain_becomes_special_where_it_does_for_transformers(
+    folder: Path, entries: dict[str, Any]
+) -> None:
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.add_tokens([AddedToken("<plain>", special=False, normalized=False)])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    assert tokenizer.token_to_id("<plain>") == NEXT
+    as_transformers_reads(configured(folder, **entries))
 
 
 @pytest.mark.parametrize("document", [["<x>"], {"<x>": "1"}, {"<x>": None}, {"<x>": 1.5}, {"\ud800": 1}])
@@ -144,7 +179,7 @@ def as_transformers_reads(folder: Path) -> None:
     vocabulary = load_vocabulary(str(folder))
     own = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
     specials = {token for token, entry in own.added_tokens_decoder.items() if entry.special}
-    specials |= set(own.all_special_ids)
+    specials |= {own.eos_token_id, own.unk_token_id} - {None}
     assert set(vocabulary.special_tokens) == specials
     assert vocabulary.eos_token == own.eos_token_id
     assert is_padding(vocabulary, len(own))

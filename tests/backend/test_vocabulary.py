@@ -610,6 +610,12 @@ def decoder_with_a_pattern(folder: Path) -> None:
     add_config(folder, tokenizer=document | {"decoder": {"type": "Sequence", "decoders": steps}})
 
 
+def decoder_that_replaces_across_pieces(folder: Path) -> None:
+    document = json.loads((folder / "tokenizer.json").read_text())
+    steps = [{"type": "Fuse"}, {"type": "Replace", "pattern": {"String": "aa"}, "content": "b"}]
+    add_config(folder, tokenizer=document | {"decoder": {"type": "Sequence", "decoders": steps}})
+
+
 def decoder_that_strips_pieces(folder: Path) -> None:
     document = json.loads((folder / "tokenizer.json").read_text())
     steps = [{"type": "ByteFallback"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]
@@ -648,6 +654,7 @@ def other_shape(folder: Path) -> None:
         (other_decoder, r"decoder \(WordPiece\)"),
         (no_decoder, r"decoder \(none\)"),
         (decoder_with_a_pattern, r"tokenizer\.json: its decoder replaces what a pattern matches"),
+        (decoder_that_replaces_across_pieces, r"its decoder replaces several characters"),
         (decoder_that_strips_pieces, r"its decoder takes away more than the beginning of the whole text"),
         (decoder_that_strips_the_end, r"its decoder takes away more than the beginning of the whole text"),
         (broken_model, r"tokenizer\.json: not a tokenizer"),

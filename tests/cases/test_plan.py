@@ -19,6 +19,7 @@ from harness.cases.plan import PROFILES, Profile, made_documents, write_plan
 from harness.cases.suite import find_suite
 from harness.cli.main import main
 from harness.errors import BadInput
+from harness.oracle.judge.drafts import DRAFT_URIS
 from harness.rows.store import Writer, read_rows
 
 SOME = Profile(5, 1.0, ("bytes",))
@@ -189,6 +190,10 @@ def test_every_schema_that_is_none_is_counted(tmp_path: Path) -> None:
         write_plan([find_suite(str(path))], SOME, 0, tmp_path / "plan")
 
 
+NOWHERE = {"$ref": "#/nope"}
+DRAFT_4, DRAFT_7 = DRAFT_URIS["draft4"], DRAFT_URIS["draft7"]
+
+
 @pytest.mark.parametrize(
     ("schema", "lost"),
     [
@@ -198,6 +203,14 @@ def test_every_schema_that_is_none_is_counted(tmp_path: Path) -> None:
         ({"items": {"$ref": "#/$defs/a~1b%20c"}, "$defs": {"a/b c": {"items": {"$ref": "#"}}}}, ""),
         ({"const": {"$ref": "#/nope"}, "items": {"$ref": "https://example.com/x.json#/nope"}}, ""),
         ({"items": {"$id": "x:y", "$ref": "#/$defs/a", "$defs": {"a": True}}}, ""),
+        ({"$schema": DRAFT_7, "$ref": "#/definitions/a", "items": NOWHERE, "definitions": {"a": {}}}, ""),
+        ({"$ref": "#/$defs/a", "items": NOWHERE, "$defs": {"a": {}}}, "#/nope"),
+        ({"then": NOWHERE, "else": NOWHERE}, ""),
+        ({"if": {}, "else": NOWHERE}, "#/nope"),
+        ({"$schema": DRAFT_4, "if": NOWHERE, "then": NOWHERE, "contains": NOWHERE}, ""),
+        ({"additionalItems": NOWHERE, "contentSchema": NOWHERE, "dependencies": {"a": NOWHERE}}, ""),
+        ({"$schema": DRAFT_7, "additionalItems": NOWHERE, "unevaluatedProperties": NOWHERE}, ""),
+        ({"$schema": DRAFT_7, "items": [True], "additionalItems": NOWHERE}, "#/nope"),
     ],
 )
 def test_a_reference_to_nowhere_is_the_schemas_fault_where_it_comes_alone(

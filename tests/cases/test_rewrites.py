@@ -17,6 +17,7 @@ from harness.cases.case import Case, case_id, json_text
 from harness.cases.rewrites import Rewrite, candidates, is_equivalent, rewrites
 from harness.cases.rewrites import rewrite as rewrite_module
 from harness.cases.rewrites.candidates import LINE_BREAK
+from harness.cases.rewrites.patterns import has_end
 from harness.cases.rewrites.rewrite import Change, Place, all_transformations
 from harness.oracle.judge import Unjudgeable, is_valid
 
@@ -327,6 +328,16 @@ def test_a_pattern_that_is_written_comes_with_what_python_makes_of_its_end() -> 
     ):
         told = [LINE_BREAK in candidate.sentences for candidate in candidates(case_of(schema))]
         assert told and any(told) == is_told, schema
+
+
+@pytest.mark.parametrize("pattern", ["a$", "(a$)", "(?:^a$)", "^a$|b", r"a\\$", "[$]$"])
+def test_a_pattern_asks_for_the_end_wherever_that_stands(pattern: str) -> None:
+    assert has_end(pattern)
+
+
+@pytest.mark.parametrize("pattern", ["a", r"a\$", "a[$]", "a[^$]", "a[$"])
+def test_a_dollar_sign_that_is_text_is_no_end(pattern: str) -> None:
+    assert not has_end(pattern)
 
 
 def test_there_is_nothing_after_the_time_and_of_other_dialects() -> None:

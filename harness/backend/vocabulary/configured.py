@@ -4,7 +4,7 @@ the width of the model's logits."""
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Mapping
 from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 """What an added token says of itself besides its text."""
 
-LISTS = ("additional_special_tokens", "extra_special_tokens", "model_specific_special_tokens")
-"""The lists of special tokens, or tables of them by name; others have a key of their own (`eos_token`)."""
+STANDARD = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+"""The keys of special tokens that every tokenizer may have; others have keys that end in `_token` too."""
+
+EXTRA, OLD_EXTRA = "extra_special_tokens", "additional_special_tokens"
+"""The keys of a list of further special tokens, or of a table of them by name."""
 
 TABLE = "added_tokens_decoder"
 """The table of added tokens in `tokenizer_config.json`. Where it stands transformers asks no older file."""
@@ -29,21 +32,25 @@ def with_configured(tokenizer: Tokenizer, folder: Path) -> Tokenizer:
     """Returns the tokenizer with the added tokens that the files beside it list, in the order of their ids,
     as transformers does: with their flags where the tokenizer has the text already, else behind its last id.
 
-    What they name as a special token becomes one. A name that stands for no token gets no id: transformers
-    would make one up, which no model has learnt. Raises BadInput.
+    What they name as a special token becomes one. An added token that is said to be plain stays so where only
+    a list names it, or where the table leaves it out. A name that stands for no token gets no id:
+    transformers would make one up, which no model has learnt. Raises BadInput.
     """
     from tokenizers import AddedToken
 
-    added = tokenizer.get_added_tokens_decoder()
-    listed = {token.content: token for token in _listed(folder, added)}
-    for text in _named(folder):
-        if text in listed or tokenizer.token_to_id(text) is not None:
+    own = tokenizer.get_added_tokens_decoder()
+    known = {_all_of(token) for token in own.values()}
+    special = {token.content for token in own.values() if token.special}
+    texts = {token.content for token in own.values()}
+    names, lists = _named(folder)
+    listed = {token.content: token for token in _listed(folder, own, lists)}
+    for text in (*names, *lists):
+        if text in listed:
+            listed[text].special |= text in names
+        elif text not in texts and tokenizer.token_to_id(text) is not None:
             listed[text] = AddedToken(text, special=True, normalized=False)
-    there = list(added.values())
-    special = {token.content for token in there if token.special}
     if plain := {text for text in special if text in listed and not listed[text].special}:
         tokenizer = _with_plain(tokenizer, plain)
-    known = {_all_of(token) for token in there}
     try:
         tokenizer.add_tokens([token for token in listed.values() if _all_of(token) not in known])
     except (OverflowError, UnicodeEncodeError, ValueError) as error:
@@ -66,9 +73,10 @@ def _all_of(token: AddedToken) -> tuple[object, ...]:
     return token.content, *(getattr(token, flag) for flag in FLAGS)
 
 
-def _listed(folder: Path, taken: Collection[int]) -> list[AddedToken]:
+def _listed(folder: Path, own: Mapping[int, AddedToken], special: Collection[str]) -> list[AddedToken]:
     """Returns the tokens of the table of added tokens, in the order of their ids; where there is no table,
-    those of the older `added_tokens.json` whose ids are not taken. Raises BadInput."""
+    the tokenizer's own and those of the older `added_tokens.json` with other ids, of which these texts are
+    special. Raises BadInput."""
     from tokenizers import AddedToken
 
     config = read(path := folder / "tokenizer_config.json")
@@ -76,8 +84,11 @@ def _listed(folder: Path, taken: Collection[int]) -> list[AddedToken]:
     entries = read(path := folder / "added_tokens.json") if is_older else config[TABLE] or {}
     try:
         if is_older:
-            texts = {index(token): text for text, token in entries.items() if token not in taken}
-            return [AddedToken(texts[token]) for token in sorted(texts)]
+            texts = {index(token): text for text, token in entries.items() if token not in own}
+            return [
+                *own.values(),
+                *(AddedToken(text, special=text in special) for _, text in sorted(texts.items())),
+            ]
         ordered = sorted(entries.items(), key=lambda entry: int(entry[0]))
         return [
             AddedToken(entry["content"], **{flag: entry[flag] for flag in FLAGS if flag in entry})
@@ -89,20 +100,30 @@ def _listed(folder: Path, taken: Collection[int]) -> list[AddedToken]:
         raise BadInput(f"{path}: {what}no table of added tokens ({reason})") from error
 
 
-def _named(folder: Path) -> Iterator[str]:
-    """Yields the text of each token that the files name as special: each that a key names whose name ends in
-    `_token`, in `special_tokens_map.json` before the other file where it is asked, and those of the lists."""
+def _named(folder: Path) -> tuple[list[str], list[str]]:
+    """Returns the texts of the tokens that the files name as special, as transformers puts them together:
+    those that have a name of their own, and those of the lists.
+
+    Where `special_tokens_map.json` is asked, it goes before the other file for the standard keys, and behind
+    it for others. A list by the older name counts where there is none by the newer one.
+    """
     config = read(folder / "tokenizer_config.json")
     older = {} if TABLE in config else read(folder / "special_tokens_map.json")
-    named = [entry for name, entry in (config | older).items() if name.endswith("_token")]
-    for document in (config, older):
-        for name in LISTS:
-            more = document.get(name)
-            named += more.values() if isinstance(more, dict) else more if isinstance(more, list) else []
-    for entry in named:
-        text = entry.get("content") if isinstance(entry, dict) else entry
-        if isinstance(text, str) and text:
-            yield text
+    first = {name: entry for name, entry in config.items() if name not in STANDARD and isinstance(entry, str)}
+    named = {name: entry for name, entry in (config | older | first).items() if name.endswith("_token")}
+    config[EXTRA] = config.get(EXTRA) or config.get(OLD_EXTRA)
+    for table in (config.get("model_specific_special_tokens"), config[EXTRA], older.get(EXTRA)):
+        named |= table if isinstance(table, dict) else {}
+    newer = [*_texts(config[EXTRA]), *_texts(older.get(EXTRA))]
+    return _texts([*named.values()]), newer or _texts((config | older).get(OLD_EXTRA))
+
+
+def _texts(entries: Any) -> list[str]:
+    """Returns the texts of a list of tokens; none if it is no list."""
+    if not isinstance(entries, list):
+        return []
+    texts = (entry.get("content") if isinstance(entry, dict) else entry for entry in entries)
+    return [text for text in texts if isinstance(text, str) and text]
 
 
 def ends_of_sequence(folder: Path, ids: dict[str, int]) -> tuple[int, ...]:

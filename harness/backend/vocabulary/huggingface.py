@@ -201,7 +201,8 @@ def _meaning(parts: dict[str, Any], folder: Path) -> Callable[[str], bytes]:
 
 def _replacements(parts: dict[str, Any], folder: Path) -> list[tuple[str, str]]:
     """Returns what a metaspace decoder replaces in every piece, one after the other. Raises BadInput where it
-    replaces what a pattern matches, or takes away more than the beginning of the whole text."""
+    replaces what a pattern matches or what may reach from one piece into the next, or takes away more than
+    the beginning of the whole text."""
     replacements: list[tuple[str, str]] = []
     is_whole = False
     for decoder in _components(parts["decoder"], "decoders"):
@@ -220,7 +221,13 @@ def _replacements(parts: dict[str, Any], folder: Path) -> list[tuple[str, str]]:
                     f"{folder / 'tokenizer.json'}: its decoder replaces what a pattern matches "
                     f"({one_line(json.dumps(decoder['pattern']))[:100]}), and only fixed texts are read here"
                 )
-            replacements.append((decoder["pattern"]["String"], decoder["content"]))
+            old = decoder["pattern"]["String"]
+            if is_whole and len(old) > 1:
+                raise BadInput(
+                    f"{folder / 'tokenizer.json'}: its decoder replaces several characters in the whole text "
+                    f"({one_line(json.dumps(old))[:100]}), and that is read here only within one token"
+                )
+            replacements.append((old, decoder["content"]))
     return replacements
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.cases.demands import URN, compound, is_before_2019
+from harness.cases.demands import URN, compound
 from harness.cases.rewrites.patterns import escaped
 from harness.cases.subschemas import (
     NEVER,
     Path,
     Schema,
     has_inner_identifiers,
+    is_before_2019,
     pointer,
     put,
     subschemas,

@@ -58,6 +58,14 @@ def is_anchored(pattern: str) -> bool:
     return len(alternatives_of(pattern)) == 1 and read[:1] == ["^"] and read[-1:] == ["$"]
 
 
+def has_end(pattern: str) -> bool:
+    """Does the pattern ask with `$` for the end of a text? False for one that cannot be read."""
+    try:
+        return "$" in list(pieces(pattern))
+    except NotEcma:
+        return False
+
+
 def repeated_atom(pattern: str) -> tuple[str, int, int | None] | None:
     """Returns the one class or character that an anchored pattern repeats, and how often it may stand; None
     if it does anything else."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.cases.demands import is_before_2019
 from harness.cases.rewrites.merging import Collides, merged
-from harness.cases.subschemas import Schema, at, put, subschemas_below
+from harness.cases.subschemas import Schema, at, is_before_2019, put, subschemas_below
 
 LARGEST = 2000
 """Subschemas that are written while references are written out."""

@@ -10,15 +10,16 @@ from importlib import import_module
 from types import FunctionType
 from typing import Any
 
-from harness.cases.demands import is_before_2019
 from harness.cases.rewrites import transformations
 from harness.cases.rewrites.json_values import is_same
+from harness.cases.rewrites.patterns import has_end
 from harness.cases.rewrites.words import sentence_of
 from harness.cases.subschemas import (
     ASSERTIONS,
     NEVER,
     Path,
     Schema,
+    is_before_2019,
     place_in_words,
     pointer,
     put,
@@ -46,7 +47,7 @@ class Rewrite:
     transformation: str
     """The name of the function that made it."""
     writes_an_end: bool = False
-    """Does it write a pattern that ends with `$` where there was none?"""
+    """Does it write a pattern that asks with `$` for the end of a text, where there was none?"""
 
 
 @dataclass(frozen=True)
@@ -141,9 +142,9 @@ def rewrites_at(place: Place) -> Iterator[Rewrite]:
 
 
 def _has_end(node: dict[str, Any]) -> bool:
-    """Does a pattern below the subschema end with `$`?"""
+    """Does a pattern below the subschema ask with `$` for the end of a text?"""
     return any(
-        str(pattern).endswith("$")
+        has_end(str(pattern))
         for _, each in subschemas(node)
         if isinstance(each, dict)
         for pattern in (each.get("pattern"), *each.get("patternProperties", ()))
