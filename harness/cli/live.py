@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 SUITES = ("speed",)
 """The suites that are asked where none is named."""
 
+ARRIVALS = "poisson"
+"""How requests arrive with --rate where nothing else is said."""
+
 REQUESTS = 100
 """How many requests a load has where nothing else is said."""
 
@@ -57,7 +60,8 @@ def add(verbs: Verbs) -> None:
     parser.add_argument(
         "--gate",
         action="store_true",
-        help="exit with 1 if an output is invalid or a request failed, with 4 if nothing could be judged",
+        help="exit with 1 if an output is invalid or a request failed, with 4 if no output of a dialect is "
+        "judged, or if requests were refused for the key or the load",
     )
     _add_server(parser.add_argument_group("the server"))
     _add_load(
@@ -104,6 +108,7 @@ def _add_load(load: Options) -> None:
         help="requests a second, whether or not the server is ready for them (an open loop)",
     )
     add_arrivals(load)
+    load.set_defaults(arrivals=None)  # so that it is seen where --rate is missing
     add_number(
         load,
         "--burstiness",
@@ -178,7 +183,7 @@ def _ask(options: argparse.Namespace) -> Path:
     from harness.serve.live import session
     from harness.serve.live.asking import PROMPT, Sampling
     from harness.serve.live.client import Deadlines
-    from harness.serve.live.server import KEY_VARIABLE, key_of
+    from harness.serve.live.server import key_of
 
     prompt = PROMPT if options.prompt is None else options.prompt
     request = session.LiveRequest(
@@ -188,7 +193,7 @@ def _ask(options: argparse.Namespace) -> Path:
         dialect=options.dialect,
         model=options.model,
         endpoint=options.endpoint,
-        key=key_of(options.key_variable or KEY_VARIABLE),
+        key=key_of(options.key_variable),
         grammars=options.grammars,
         sampling=Sampling(options.limit, options.temperature, prompt, options.seed),
         deadlines=Deadlines(
@@ -210,11 +215,16 @@ def loads(options: argparse.Namespace) -> tuple[Load, ...]:
 
     count = options.requests or REQUESTS
     kinds: list[tuple[Any, dict[str, Any]]] = []
+    if options.rate is None and (options.arrivals or options.burstiness):
+        raise BadInput("--arrivals and --burstiness say how requests arrive with --rate; give it too")
     if options.burstiness is not None and options.arrivals != "gamma":
         raise BadInput("--burstiness belongs to --arrivals gamma")
     for rate in several(options.rate, "--rate", positive_number):
         kinds.append(
-            (options.arrivals, {"requests": count, "rate": rate, "burstiness": options.burstiness or 1.0})
+            (
+                options.arrivals or ARRIVALS,
+                {"requests": count, "rate": rate, "burstiness": options.burstiness or 1.0},
+            )
         )
     for concurrency in several(options.concurrency, "--concurrency", positive):
         kinds.append(("closed", {"requests": count, "concurrency": concurrency}))

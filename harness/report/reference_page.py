@@ -109,7 +109,7 @@ LIVE_CONFORMANCE: dict[live_conformance.Finding, str] = {
     "kept": "Every judged output is valid.",
     "broken": "Some are not.",
     "ignored": "None is valid and no truncated one fits, or no larger a share than without the grammar.",
-    "unproven": "No output could be judged.",
+    "unproven": "No output is judged.",
 }
 
 EFFECTS: dict[Effect, str] = {

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from harness.errors import BadInput
 from harness.shape import LARGEST, shaped, whole_lines
+from harness.text import counted
 
 Integers = NDArray[np.int64]
 
@@ -110,10 +111,22 @@ class RecordLines:
         return line
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yields the kind of each further line, and the rest of the line."""
+        """Yields the kind of each further line, and the rest of the line. Raises ValueError for an end that
+        counts other lines than are there, and for a line behind it."""
+        is_over = False
         for number, line in self._lines:
             self._number = number
-            yield line.pop("kind"), line
+            if is_over:
+                raise ValueError("it stands behind the end")
+            kind = line.pop("kind")
+            if kind == "end" and "lines" in line:  # growth counts none, and can be gone on with
+                is_over, there = True, number - 2  # neither the first line nor this one is counted
+                if (written := shaped(int, line["lines"])) != there:
+                    are = "is" if there == 1 else "are"
+                    raise ValueError(
+                        f"its last line speaks of {counted(written, 'line')}, {there:,} {are} there"
+                    )
+            yield kind, line
 
 
 def named_figures(line: dict[str, Any], figures: Integers) -> Integers:

@@ -367,10 +367,22 @@ def test_a_damaged_file_is_one_clear_line(tmp_path: Path, content: bytes, said: 
 def test_figures_that_are_no_place_and_count_are_told(tmp_path: Path, kind: str, named: object) -> None:
     write_measurement(tmp_path, {REFERENCE: steady(1), COPY: steady(1)}, forks=2)
     line = {"kind": kind, "arm": REFERENCE.name, "case_id": "x", "error": "lost", "figures": named}
-    with open(tmp_path / "rounds.jsonl", "a") as file:
-        file.write(json.dumps(line) + "\n")
+    *before, _ = (tmp_path / "rounds.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "rounds.jsonl").write_text("".join([*before, json.dumps(line) + "\n"]))
     with pytest.raises(BadInput, match=r"rounds.jsonl:\d+: not a line of a measurement .*/figures"):
         read_measurement(tmp_path)
+
+
+def test_a_measurement_whose_end_is_not_the_end_of_all_its_lines_is_told(tmp_path: Path) -> None:
+    write_measurement(tmp_path, {REFERENCE: steady(1), COPY: steady(1)}, forks=1)
+    *before, lost, end = (tmp_path / "rounds.jsonl").read_text().splitlines(keepends=True)
+    for lines, said in (
+        ([*before, end], f"its last line speaks of {len(before)} lines, {len(before) - 1} are there"),
+        ([*before, lost, end, lost], "it stands behind the end"),
+    ):
+        (tmp_path / "rounds.jsonl").write_text("".join(lines))
+        with pytest.raises(BadInput, match=rf"not a line of a measurement \({said}\)"):
+            read_measurement(tmp_path)
 
 
 def test_a_measurement_that_was_killed_is_read_to_its_last_whole_line(tmp_path: Path) -> None:

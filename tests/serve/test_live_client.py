@@ -139,6 +139,23 @@ def test_a_connection_that_never_stands_is_a_timeout_of_its_own() -> None:
     assert (heard.end, heard.phase) == ("timeout", "connect")
 
 
+@pytest.mark.parametrize(("field", "end"), [("dat", "malformed"), ("note", "finished")])
+def test_data_in_a_strange_line_is_missed_and_other_fields_are_ignored(field: str, end: str) -> None:
+    """Where text of the answer is missing, what is left would be judged for what nobody wrote."""
+
+    async def behave(talk: faults.Talk) -> None:
+        await talk.head()
+        await talk.texts(["12"])
+        value = json.dumps(talk.message("34")) if field == "dat" else "routed to pool 7"
+        await talk.chunk(f"{field}: {value}\n\n".encode())
+        await talk.finish()
+
+    with faults.serving(behave) as server:
+        heard = ask(server.url)
+    assert heard.end == end
+    assert ("no field of an event: 'dat: " in heard.why) == (end == "malformed")
+
+
 @pytest.mark.parametrize("endpoint", ["chat", "completions"])
 def test_a_good_server_comes_out_clean(endpoint: Endpoint) -> None:
     with faults.serving(faults.says("[12, 345]", pieces=3)) as server:
@@ -318,6 +335,14 @@ def test_events_do_not_depend_on_where_they_are_cut(cut: int) -> None:
     found = [data for start in range(0, len(whole), cut) for data in reader.feed(whole[start : start + cut])]
     assert found == ["é", "1\n2"]
     assert (reader.strange, reader.is_within_event) == ("'strange'", False)
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3, 20])
+def test_a_mark_of_the_byte_order_before_the_first_line_is_none_of_it(cut: int) -> None:
+    whole = "\ufeffdata: 1\n\n\ufeffdata: 2\n\n".encode()
+    reader = EventReader()
+    found = [data for start in range(0, len(whole), cut) for data in reader.feed(whole[start : start + cut])]
+    assert (found, reader.strange) == (["1"], repr("\ufeffdata: 2"))
 
 
 def test_an_event_is_bounded_and_comments_are_not_counted() -> None:

@@ -289,13 +289,31 @@ def refusing(*ways: str | None) -> faults.Behaviour:
     return behave
 
 
-def test_a_refused_grammar_is_declined(suite: Path, tmp_path: Path) -> None:
-    assert run(refusing("grammar"), tmp_path / "run", suite, "--gate")[0] == OK
+def test_a_refused_grammar_is_declined_and_no_pass(
+    suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(refusing("grammar"), tmp_path / "run", suite, "--gate")[0] == UNPROVEN
+    assert "gate: unproven\n  ebnf: nothing shown: no output is judged\n" in capsys.readouterr().out
     (found,) = {
         (each.status, each.phase, each.text) for each in rows_of(tmp_path / "run") if each.case == "rule"
     }
     assert found == ("unsupported", "compile", "400: no")
     assert verdicts(tmp_path / "run")["rule"] == {"declined": 3}
+
+
+def test_a_gate_does_not_hold_over_requests_that_were_turned_away(
+    suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every dialect has a judged output before the server wants no more."""
+    count = iter(range(1000))
+
+    async def behave(talk: faults.Talk) -> None:
+        is_open = next(count) < len(CASES)
+        await (faults.says(obeys) if is_open else faults.status("429 Too Many Requests", "later"))(talk)
+
+    assert run(behave, tmp_path / "run", suite, "--gate", "--pairs", "off")[0] == UNPROVEN
+    said = capsys.readouterr().out
+    assert "gate: unproven\n  8 requests with a grammar were refused, but not for it, the first: 429:" in said
 
 
 def test_what_is_refused_without_a_grammar_too_is_not_the_grammars_fault(suite: Path, tmp_path: Path) -> None:
@@ -416,7 +434,9 @@ def test_an_open_loop_does_not_wait(suite: Path, tmp_path: Path) -> None:
 # --------------------------------------------------------------------------------------------- what is stored
 
 
-def test_an_interrupted_session_keeps_what_it_heard(suite: Path, tmp_path: Path) -> None:
+def test_an_interrupted_session_keeps_what_it_heard(
+    suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "run"
     with faults.serving(faults.says(obeys, gap_s=0.05)) as server:
         words = [
@@ -454,6 +474,8 @@ def test_an_interrupted_session_keeps_what_it_heard(suite: Path, tmp_path: Path)
     assert len(done) >= 2 and len(rows_of(out)) == len(done)
     assert {lived.right(each).right for each in done} == {"valid"}
     assert main(["live", "--show", str(out)]) == INCOMPLETE
+    assert main(["compare", str(out), str(out)]) == INCOMPLETE
+    assert "is compared with nothing; make it anew" in capsys.readouterr().err
 
 
 def test_the_key_stands_in_no_file(suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -527,6 +549,11 @@ def test_a_wrong_url_is_told_in_one_line(
         ({}, ["--rate", "0"], "cannot be read"),
         ({}, ["--concurrency", "2,2"], "cannot be read"),
         ({}, ["--burstiness", "2", "--rate", "1"], "--arrivals gamma"),
+        ({}, ["--arrivals", "gamma", "--burstiness", "2"], "with --rate; give it too"),
+        ({}, ["--arrivals", "poisson", "--concurrency", "2"], "with --rate; give it too"),
+        ({}, ["--burstiness", "2"], "with --rate; give it too"),
+        ({}, ["--key-variable", "NO_SUCH_KEY"], 'no variable "NO_SUCH_KEY"'),
+        ({}, ["--key-variable", ""], 'no variable ""'),
         ({}, ["--trace", "/nowhere"], "cannot be read"),
         ({}, ["--objectives", "speed:1"], "is no objective"),
     ],

@@ -15,10 +15,10 @@ from harness.errors import BadInput
 
 
 def open_answering(
-    fails: str = "", page: Page | None = None, threads: bool = False
+    fails: str = "", page: Page | None = None, threads: bool = False, helper: bool = False
 ) -> tuple[Handler, dict[str, Any]]:
-    """Returns the handler, which answers on a thread of its own with `threads`; or fails to load, as is
-    asked."""
+    """Returns the handler, which answers on a thread of its own with `threads`, and leaves a process running
+    with `helper`; or fails to load, as is asked."""
     if fails == "input":
         raise BadInput("there is no such thing")
     if fails == "raises":
@@ -26,6 +26,8 @@ def open_answering(
     if fails == "dies":
         os.abort()
 
+    if helper:
+        _leave()
     pool = ThreadPoolExecutor(1)
     if threads:
         pool.submit(len, "the thread begins here").result()

@@ -38,10 +38,9 @@ def sides_of(folder: Path) -> list[Side]:
     """Returns the arms of a complete run. Raises BadInput."""
     info = read_info(folder)
     if read_end(folder) is None:
-        raise Incomplete(
-            f"{folder} is incomplete (no end) and is compared with nothing; complete it with "
-            "grammarbench run --resume"
-        )
+        # A session with a server cannot be gone on with: its times would be of two sessions.
+        way = "make it anew" if info.profile == "live" else "complete it with grammarbench run --resume"
+        raise Incomplete(f"{folder} is incomplete (no end) and is compared with nothing; {way}")
     names = arm_names(info.arms)
     recorded = read_measurement(folder) if has_measurement(folder) else None
     if recorded and recorded.end is None:

@@ -29,6 +29,10 @@ ENDS: tuple[End, ...] = get_args(End)
 ANSWERED: tuple[End, ...] = ("finished", "truncated")
 """The ends that have latencies (vLLM counts successful requests only)."""
 
+ELSEWHERE = (401, 402, 403, 404, 405, 407, 408, 425, 429)
+"""The statuses 4xx that say nothing of the grammar. They are about the key, the credit, the address, the
+model, a proxy or the load."""
+
 Instead = Literal["", "refusal", "tool calls"]
 """What the model sent in place of the text: it refused to answer (`delta.refusal`), or it called tools and
 wrote no text (`delta.tool_calls`). Neither says anything of the grammar."""
@@ -95,6 +99,11 @@ class Heard:
     held_key: bool = False
     """Whether the server wrote the API key into the text. It was cut out, so `text` is not all that was
     written."""
+
+    @property
+    def is_refused_elsewhere(self) -> bool:
+        """Returns whether the request was refused for a reason that says nothing of its grammar."""
+        return self.end == "refused" and self.status in ELSEWHERE
 
 
 @dataclass(frozen=True)

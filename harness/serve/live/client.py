@@ -175,37 +175,45 @@ class Client:
         return message_of_error(body, self.key.scrub)
 
     async def _listen(self, response: Any, collected: Collected, wait: Callable[[float], None]) -> None:
-        reader, clock = EventReader(scrub=self.key.scrub), ReadClock(self.clock)
+        reader = EventReader(scrub=self.key.scrub)
         try:
-            async for received in response.aiter_raw():
-                now = clock.now()
-                collected.received_bytes += len(received)
-                if collected.received_bytes > MOST_BYTES:
-                    raise RequestFailure("malformed", "stream", f"more than {MOST_BYTES:,} bytes")
-                for data in reader.feed(received):
-                    before = len(collected.message_ns)
-                    collected.take(data, now)
-                    if collected.is_done:
-                        return
-                    if len(collected.message_ns) > before:
-                        wait(self.deadlines.stall_s)
-                if reader.holds(DONE):  # some servers end it by one line end, and close
-                    collected.take(DONE, now)
-                    return
+            await self._read(response, reader, collected, wait)
         except ServerError as raised:
             if self.refuses_in_stream and raised.code in REFUSED_WITHIN and not collected.message_ns:
                 raise RequestFailure("refused", "stream", f"{raised.code}: {raised}") from raised
             raise RequestFailure("failed", "stream", str(raised)) from raised
         except BadStream as bad:
             raise RequestFailure("malformed", "stream", str(bad)) from bad
-        if collected.finish_reason is not None and not reader.is_within_event:
-            return
-        if reader.strange:
+        is_over = collected.is_done or collected.finish_reason is not None
+        if reader.misses_data or (reader.strange and not is_over):
             raise RequestFailure(
                 "malformed", "stream", f"a line that is no field of an event: {reader.strange}"
             )
+        if is_over:
+            return
         cut = " within an event" if reader.is_within_event else ""
         raise RequestFailure("dropped", "stream", f"the stream ended{cut} before the answer did")
+
+    async def _read(
+        self, response: Any, reader: EventReader, collected: Collected, wait: Callable[[float], None]
+    ) -> None:
+        """Take in the events until `[DONE]`, or until the body's proper end."""
+        clock = ReadClock(self.clock)
+        async for received in response.aiter_raw():
+            now = clock.now()
+            collected.received_bytes += len(received)
+            if collected.received_bytes > MOST_BYTES:
+                raise RequestFailure("malformed", "stream", f"more than {MOST_BYTES:,} bytes")
+            for data in reader.feed(received):
+                before = len(collected.message_ns)
+                collected.take(data, now)
+                if collected.is_done:
+                    return
+                if len(collected.message_ns) > before:
+                    wait(self.deadlines.stall_s)
+            if reader.holds(DONE):  # some servers end it by one line end, and close
+                break
+        collected.is_done = reader.holds(DONE, at_end=True)
 
 
 @asynccontextmanager

@@ -15,7 +15,7 @@ from harness.serve.live.record import Lived
 Finding = Literal["kept", "broken", "ignored", "unproven"]
 """What is found for a dialect. `kept`: every judged output is valid. `broken`: some are not. `ignored`: none
 is valid and no truncated one fits, or no larger a share does than without the grammar. `unproven`: no output
-could be judged."""
+is judged."""
 
 BROKEN_ENDS = ("failed", "dropped", "malformed", "timeout", "aborted")
 """The ends that are the server's fault."""
@@ -65,7 +65,7 @@ class DialectCounts:
             "kept": "kept",
             "broken": "BROKEN",
             "ignored": "THE SERVER IGNORES THE GRAMMAR",
-            "unproven": "nothing shown: no output could be judged",
+            "unproven": "nothing shown: no output is judged",
         }
         return f"{self.dialect}: {sentences[self.finding]}" + (f": {counts}" if self.judged else "")
 
@@ -114,8 +114,9 @@ class LiveGate:
 
 
 def gate(lived: Lived, kept: Sequence[DialectCounts]) -> LiveGate:
-    """Returns the gate: it fails if an output is invalid or a request broke, and is unproven if no output
-    could be judged."""
+    """Returns the gate: it fails if an output is invalid or a request broke. It is unproven if no output of a
+    dialect that was sent is judged, or if a request with a grammar was refused for another reason, or
+    failed through our fault."""
     if not lived.is_complete:
         return LiveGate("incomplete", ("the session has no end",))
     reasons = [str(entry) for entry in kept if entry.finding in ("broken", "ignored")]
@@ -124,10 +125,15 @@ def gate(lived: Lived, kept: Sequence[DialectCounts]) -> LiveGate:
         reasons.append(f"{len(lost)} requests failed, the first: {lost[0].heard.end}: {lost[0].heard.why}")
     if reasons:
         return LiveGate("fails", tuple(reasons))
+    reasons = [str(entry) for entry in kept if entry.finding == "unproven"]
     if ours := [answer for answer in lived.answers if answer.heard.end == "harness_error"]:
-        return LiveGate(
-            "unproven", (f"{len(ours)} requests failed through our fault, the first: {ours[0].heard.why}",)
+        reasons.append(f"{len(ours)} requests failed through our fault, the first: {ours[0].heard.why}")
+    with_grammar = (answer for answer in lived.answers if answer.role == "constrained")
+    if refused := [answer for answer in with_grammar if answer.heard.is_refused_elsewhere]:
+        reasons.append(
+            f"{len(refused)} requests with a grammar were refused, but not for it, the first: "
+            f"{refused[0].heard.why}"
         )
-    if not any(entry.judged for entry in kept):
-        return LiveGate("unproven", ("no output could be judged",))
-    return LiveGate("holds", ())
+    if not kept:
+        reasons.append("no request was sent")
+    return LiveGate("unproven" if reasons else "holds", tuple(reasons))

@@ -19,10 +19,6 @@ JUDGE_SECONDS = 10.0
 
 TEXT = 2_000
 
-ELSEWHERE = (401, 402, 403, 404, 405, 407, 408, 425, 429)
-"""The statuses 4xx that say nothing of the grammar. They are about the key, the credit, the address, the
-model, a proxy or the load."""
-
 
 def judge_answer(judge: Judge, case: Case, answer: Answer) -> Judgement:
     """Returns the judgement of one answer. A finished text: is it valid? A truncated one: can it be continued
@@ -84,7 +80,7 @@ def rows(sources: Sequence[Source], lived: Lived, declined: dict[int, str]) -> I
     refused = {
         (answer.suite, answer.case_id)
         for answer in outputs(lived, "none")
-        if answer.heard.end == "refused" and answer.heard.status not in ELSEWHERE
+        if answer.heard.end == "refused" and not answer.heard.is_refused_elsewhere
     }
     by_case: dict[tuple[str, str], list[Answer]] = {}
     for answer in outputs(lived):
@@ -162,7 +158,7 @@ def _status(answer: Answer, is_refused_without: bool) -> tuple[Status, str, str]
     if heard.instead:
         return "skipped", "", f"{heard.why} (says nothing of the grammar)"
     if heard.end == "refused":
-        if heard.status in ELSEWHERE:
+        if heard.is_refused_elsewhere:
             return "skipped", heard.phase, f"{heard.why} (says nothing of the grammar)"
         if is_refused_without:
             return "skipped", heard.phase, f"{heard.why} (refused without a grammar too)"

@@ -34,6 +34,16 @@ class Load:
     trace_s: tuple[float, ...] = ()
     """Arrivals of a trace, in seconds after the start."""
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for a load without what its kind needs, which only a damaged record holds."""
+        has_pace = {
+            "first": True,
+            "closed": (self.concurrency or 0) > 0,
+            "trace": len(self.trace_s) >= self.requests,
+        }.get(self.kind, (self.rate or 0) > 0)
+        if self.requests < 1 or not has_pace:
+            raise ValueError(f"a load of the kind {self.kind} without what this kind needs")
+
     @property
     def name(self) -> str:
         """Returns the load's name for readers, without the role."""

@@ -97,6 +97,14 @@ class Lived:
         """Returns the judgement of the answer."""
         return self.judgements.get((answer.load, answer.number), Judgement("unjudged", "not judged yet"))
 
+    @property
+    def not_judged_yet(self) -> int:
+        """Returns how many texts no judge has seen, because the session was killed before."""
+        return sum(
+            answer.is_answered and (answer.load, answer.number) not in self.judgements
+            for answer in self.answers
+        )
+
     def load(self, answer: Answer) -> Load:
         """Returns the load of the answer."""
         return self.setup.loads[answer.load]
@@ -131,25 +139,40 @@ def read_session(folder: Path) -> Lived:
             f"{folder}: no live session here (no {LINES}); `grammarbench live URL --out {folder}` makes one"
         )
     figures = read_integers(folder / FIGURES)
-    answers: list[Answer] = []
+    answers: dict[tuple[int, int], Answer] = {}
     judgements: dict[tuple[int, int], Judgement] = {}
     end = None
     with RecordLines(folder / LINES, PROTOCOL, "live session") as lines:
         setup = shaped(LiveSetup, lines.first())
         for kind, line in lines:
             if kind == "answer":
-                answers.append(_answer(line, figures))
-                if not 0 <= answers[-1].load < len(setup.loads):
-                    raise ValueError("its load is none of this session's")
+                answer = _answer(line, figures, setup.loads)
+                if answers.setdefault((answer.load, answer.number), answer) is not answer:
+                    raise ValueError("a second answer to one request")
             elif kind == "judgement":
                 key = shaped(int, line.pop("load", None)), shaped(int, line.pop("number", None))
+                if key not in answers or key in judgements:
+                    raise ValueError("a judgement of no answer, or a second one of the same")
                 judgements[key] = shaped(Judgement, line)
             elif kind == "end":
                 end = line
-    return Lived(folder, setup, tuple(answers), judgements, end)
+    return Lived(folder, setup, tuple(answers.values()), judgements, end)
 
 
-def _answer(line: dict[str, Any], figures: Integers) -> Answer:
-    times = named_figures(line, figures)
-    heard = shaped(dict[str, Any], line.pop("heard", None))
-    return shaped(Answer, line, heard=shaped(Heard, heard, message_ns=tuple(times.tolist())))
+def _answer(line: dict[str, Any], figures: Integers, loads: tuple[Load, ...]) -> Answer:
+    """Returns the answer of a line. Raises ValueError, also for one to a request that none of the loads has,
+    and for times that no clock gives."""
+    message_ns = tuple(named_figures(line, figures).tolist())
+    heard = shaped(Heard, shaped(dict[str, Any], line.pop("heard", None)), message_ns=message_ns)
+    answer = shaped(Answer, line, heard=heard)
+    if not (
+        0 <= answer.load < len(loads)
+        and 0 <= answer.number < loads[answer.load].requests
+        and answer.role == loads[answer.load].role
+    ):
+        raise ValueError("its load, its number or its role is none of this session's")
+    last = () if heard.last_ns is None else (heard.last_ns,)
+    times = [answer.due_ns, heard.begun_ns, heard.sent_ns, *message_ns, *last, heard.done_ns]
+    if times[0] < 0 or times != sorted(times):
+        raise ValueError("its times are below 0, or not one after the other")
+    return answer

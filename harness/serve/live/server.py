@@ -12,10 +12,8 @@ from urllib.parse import urlsplit
 from harness.errors import BadInput, did_you_mean
 from harness.serve.live.client import Deadlines, httpx, session
 from harness.serve.live.dialects import DIALECTS, FACTS, Endpoint, ServerDialect, model_of, recognise
-from harness.serve.live.key import ApiKey
-from harness.text import one_line
-
-KEY_VARIABLE = "GRAMMARBENCH_API_KEY"
+from harness.serve.live.key import KEY_VARIABLE, ApiKey
+from harness.text import SURROGATES, one_line
 
 FACT_BYTES, FACT_S = 8 << 20, 10.0
 """The most bytes and seconds of one answer about the server itself."""
@@ -68,13 +66,19 @@ def base_of(url: str) -> str:
     return f"{parts.scheme}://{host}{'' if port is None else f':{port}'}{path}"
 
 
-def key_of(variable: str) -> ApiKey:
-    """Returns the API key in that variable of the environment, without blanks around it; none if it is not
-    set. Raises BadInput for a key that no header can hold."""
+def key_of(named: str | None) -> ApiKey:
+    """Returns the API key in the variable of the environment that is named, without blanks around it; by
+    default that of KEY_VARIABLE, and none if it is not set. Raises BadInput for a key that no header can
+    hold, and where the variable that is named holds none."""
+    variable = KEY_VARIABLE if named is None else named
     value = os.environ.get(variable, "").strip()
+    if named is not None and not value:
+        raise BadInput(
+            f'--key-variable: the environment holds no variable "{one_line(named)[:200]}", or no key in it'
+        )
     if not (value.isascii() and value.isprintable()):
         raise BadInput(f"the environment variable {variable} holds what no header can hold")
-    return ApiKey(value)
+    return ApiKey(value, variable)
 
 
 def find_server(
@@ -95,6 +99,11 @@ def find_server(
     wanted = model or model_of(facts)
     if wanted is None:
         raise BadInput(f"{base}: lists no model at /v1/models; name one with --model")
+    if SURROGATES.search(wanted):
+        shown = one_line(wanted, 200, spelled=True)
+        raise BadInput(f'{base}: the model\'s name "{shown}" holds a lone surrogate, which has no UTF-8')
+    if key.scrub(wanted) != wanted:
+        raise BadInput(f"{base}: the model's name holds the API key, and would stand in the record")
     kind = DIALECTS[name]
     if not kind.fields(endpoint):
         raise BadInput(f"the dialect {name} takes no grammar at {endpoint}; leave out --endpoint")
@@ -111,8 +120,8 @@ async def _facts(base: str, key: ApiKey, deadlines: Deadlines) -> dict[str, Any]
             status, value = await _get(http, base, path, key)
             if path == "/v1/models" and status in (401, 403):
                 raise BadInput(
-                    f"{base} wants a key (status {status}); put it into the environment variable "
-                    f"{KEY_VARIABLE}"
+                    f"{base} wants {'another' if key.value else 'a'} key (status {status}); put it into the "
+                    f"environment variable {key.variable}"
                 )
             if status == 200 and value is not None:
                 facts[path] = value

@@ -16,6 +16,7 @@ from harness.serve.live.load import Load
 from harness.serve.live.record import Lived
 from harness.serve.requests.latency import Objectives, percentiles
 from harness.serve.requests.titles import say
+from harness.text import counted
 
 LATE_NS = 10e6
 """The lag, in nanoseconds, beyond which a reader is warned that the client itself was late, if the lag is
@@ -176,7 +177,12 @@ def _verdict(summary: LiveSummary) -> list[str]:
             f"{summary.lived.setup.not_offered} cases declined: not offered by this server's "
             "interface, so not sent"
         )
-    return [*lines, "; ".join([f"gate: {summary.gate.verdict}", *summary.gate.reasons])]
+    if left := summary.lived.not_judged_yet:
+        lines.append(
+            f"{counted(left, 'output')} not judged yet: the session was killed before its judges were done"
+        )
+    # A line each: the middle of a long line is left out, and with it what a dialect is called.
+    return [*lines, f"gate: {summary.gate.verdict}", *(f"  {reason}" for reason in summary.gate.reasons)]
 
 
 def to_json(summary: LiveSummary) -> dict[str, Any]:
@@ -196,6 +202,7 @@ def to_json(summary: LiveSummary) -> dict[str, Any]:
         "grammars": setup.grammars,
         "cases": setup.cases,
         "not_offered": setup.not_offered,
+        "not_judged_yet": summary.lived.not_judged_yet,
         "objectives": asdict(summary.objectives),
         "loads": [_load_json(summary, place, load) for place, load in enumerate(setup.loads)],
         "kept": [

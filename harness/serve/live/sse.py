@@ -3,6 +3,7 @@ bytes."""
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 
 LONGEST = 1 << 20
@@ -28,9 +29,12 @@ class EventReader:
         self._data: list[bytes] = []
         self._size = 0
         self._after_return = False
+        self._is_first_line = True
         self.strange = ""
-        """The first line that is no field of an event. It is ignored, but says why a stream did not come to
-        its end."""
+        """The first line that is no field of an event. It is ignored, as the standard says."""
+        self.misses_data = False
+        """Did such a line hold an object of JSON? Then it is most likely data whose field is misspelled, and
+        the answer lacks text."""
 
     def feed(self, received: bytes) -> Iterator[str]:
         """Yields the data of the events that these bytes complete. Raises BadStream."""
@@ -53,10 +57,13 @@ class EventReader:
         """Returns whether lines came that no empty line has ended yet."""
         return bool(self._line or self._data)
 
-    def holds(self, data: str) -> bool:
-        """Returns whether this, as a line that is whole, is all of an event that no empty line has ended
-        yet."""
-        return not self._line and self._data == [data.encode()]
+    def holds(self, data: str, *, at_end: bool = False) -> bool:
+        """Returns whether this, as a line that is whole, is all of an event that no empty line has ended yet.
+        At the end of the stream, a line without a line end is whole too."""
+        line, whole = bytes(self._line), data.encode()
+        if line and at_end:
+            return not self._data and line in (b"data:" + whole, b"data: " + whole)
+        return not line and self._data == [whole]
 
     def _hold(self, more: int) -> None:
         self._size += more
@@ -64,6 +71,8 @@ class EventReader:
             raise BadStream(f"an event of more than {self.longest:,} bytes")
 
     def _take(self, line: bytes) -> str | None:
+        if self._is_first_line:
+            self._is_first_line, line = False, line.removeprefix(BOM_UTF8)
         if not line:
             data, self._data, self._size = self._data, [], 0
             try:
@@ -76,6 +85,7 @@ class EventReader:
         name, _, value = line.partition(b":")
         if name == b"data":
             self._data.append(value.removeprefix(b" "))
-        elif name not in (b"event", b"id", b"retry") and not self.strange:
-            self.strange = repr(self._scrub(line.decode("utf-8", "replace"))[:60])
+        elif name not in (b"event", b"id", b"retry"):
+            self.misses_data |= b"{" in line
+            self.strange = self.strange or repr(self._scrub(line.decode("utf-8", "replace"))[:60])
         return None

@@ -37,6 +37,23 @@ def test_texts_that_fit_and_were_cut_off_speak_against_a_server_that_ignores(
     assert (found["finding"], found["fitting"], found["without_fitting"]) == ("broken", 8, 0)
 
 
+def test_a_gate_names_every_broken_dialect_however_many_reasons_there_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cases: dict[str, dict[str, object]] = {
+        "number": {"schema": {"type": "integer"}},
+        "word": {"regex": "[a-c]{3}"},
+        "side": {"choice": ["left", "right"]},
+        "rule": {"ebnf": 'root ::= "x" root | "y"'},
+    }
+    suite = write_suite(tmp_path / "mine.jsonl", cases)
+    assert run(faults.says("Sure"), tmp_path / "run", suite, "--gate")[0] == GATE_FAILED
+    gate = capsys.readouterr().out.partition("\ngate: fails\n")[2]
+    assert "…" not in gate
+    for dialect in ("json_schema", "regex", "choice", "ebnf"):
+        assert f"  {dialect}: THE SERVER IGNORES THE GRAMMAR: 0/3 outputs valid" in gate
+
+
 @pytest.mark.parametrize(
     ("counts", "finding"),
     [

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import fault_server as faults
@@ -11,9 +13,9 @@ from live.one_request import PATIENT, ask
 from live.sessions import obeys, rows_of, run, write_suite
 
 from harness.errors import OK, UNPROVEN, BadInput
-from harness.serve.live.key import ApiKey
+from harness.serve.live.key import KEY_VARIABLE, ApiKey
 from harness.serve.live.record import read_session
-from harness.serve.live.server import KEY_VARIABLE, find_server, key_of
+from harness.serve.live.server import find_server, key_of
 
 KEY = "sk-VERYSECRET-0123456789abcdef"
 BEGINNING = KEY[:8]
@@ -139,13 +141,73 @@ def test_a_key_in_the_servers_version_is_cut_out_first() -> None:
     assert len(found.version) == 80 and "[key]" in found.version and BEGINNING not in found.version
 
 
+@pytest.mark.parametrize("model", [None, f"ft:{KEY}"])
+def test_a_model_whose_name_holds_the_key_is_not_asked(model: str | None) -> None:
+    facts = {**faults.FACTS, "/v1/models": {"data": [{"id": f"m-{KEY}", "owned_by": "vllm"}]}}
+    with (
+        faults.serving(faults.says("1"), facts) as server,
+        pytest.raises(BadInput, match="holds the API key"),
+    ):
+        find_server(server.url, None, model, "chat", ApiKey(KEY), PATIENT)
+
+
+QUOTED = 'sk-"quoted\\key"/0123456789<'
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        QUOTED,
+        json.dumps(QUOTED)[1:-1],
+        json.dumps(QUOTED)[1:-1].replace("/", r"\/").replace("<", r"\u003C"),
+        "".join(rf"\u{ord(character):04x}" for character in QUOTED),
+    ],
+)
+def test_a_key_is_found_as_json_spells_it(spelled: str) -> None:
+    assert ApiKey(QUOTED).scrub(f"a {spelled} b") == "a [key] b"
+
+
+@pytest.mark.parametrize("behaviour", [error_object(QUOTED), says_it(json.dumps([QUOTED]))])
+def test_a_key_that_json_spells_otherwise_is_cut_out(behaviour: faults.Behaviour) -> None:
+    with faults.serving(behaviour) as server:
+        heard = ask(server.url, key=QUOTED)
+    assert "[key]" in heard.why and "quoted" not in repr(heard)
+
+
 # ----------------------------------------------------------------------------------- from the environment
 
 
 @pytest.mark.parametrize(("value", "key"), [(f"{KEY} ", KEY), (f"\t{KEY}\n", KEY), (" ", ""), ("", "")])
 def test_blanks_around_the_key_are_none_of_it(value: str, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(KEY_VARIABLE, value)
-    assert key_of(KEY_VARIABLE) == ApiKey(key)
+    assert key_of(None) == ApiKey(key)
+
+
+@pytest.mark.parametrize("value", [None, "", " \n"])
+@pytest.mark.parametrize("name", ["MY_KEY", "A=B", ""])
+def test_a_variable_that_is_named_holds_a_key(
+    name: str, value: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if value is not None and name == "MY_KEY":
+        monkeypatch.setenv(name, value)
+    with pytest.raises(BadInput, match=f'no variable "{name}", or no key in it'):
+        key_of(name)
+
+
+@pytest.mark.parametrize(("value", "said"), [("", "wants a key"), (KEY, "wants another key")])
+def test_a_server_that_wants_a_key_is_given_that_of_the_variable_in_use(value: str, said: str) -> None:
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def refuse() -> None:
+        with listening.accept()[0] as talk:
+            talk.recv(1 << 16)
+            talk.sendall(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n")
+
+    with listening, ThreadPoolExecutor() as pool:
+        pool.submit(refuse)
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        with pytest.raises(BadInput, match=rf"{said} \(status 401\); put it into .* variable MY_KEY$"):
+            find_server(url, None, None, "chat", ApiKey(value, "MY_KEY"), PATIENT)
 
 
 def test_a_key_that_the_library_does_not_send_is_not_printed() -> None:

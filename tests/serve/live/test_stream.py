@@ -180,7 +180,24 @@ def test_done_with_one_line_end_is_done(
     assert (heard.end, heard.text, heard.why) == ("finished", "12", "")
 
 
-@pytest.mark.parametrize("rest", ["data: [DON", 'data: {"choices": [\n', "data: 1\ndata: [DONE]\n"])
-def test_another_event_that_is_cut_off_is_dropped(rest: str) -> None:
+@pytest.mark.parametrize(
+    "rest", ["data: [DONE]", "data:[DONE]", "data: [DON", 'data: {"choices": [\n', ": pin"]
+)
+def test_what_is_cut_off_behind_the_reason_of_the_end_takes_nothing_from_it(rest: str) -> None:
     heard = heard_of(streaming(reason("stop", delta={}), end=rest.encode()))
-    assert heard.end == "dropped" and "within an event" in heard.why
+    assert (heard.end, heard.text, heard.why) == ("finished", "12", "")
+
+
+@pytest.mark.parametrize(
+    ("rest", "end"),
+    [
+        ("data: [DONE]", "aborted"),
+        ("data: [DON", "dropped"),
+        ('data: {"choices": [\n', "dropped"),
+        ("data: 1\ndata: [DONE]", "dropped"),
+        ("data: 1\ndata: [DONE]\n", "dropped"),
+    ],
+)
+def test_without_a_reason_only_the_last_line_is_an_end(rest: str, end: str) -> None:
+    heard = heard_of(streaming(end=rest.encode()))
+    assert heard.end == end and ("within an event" in heard.why) == (end == "dropped")

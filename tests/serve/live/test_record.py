@@ -1,0 +1,99 @@
+"""A record of a session that was changed or damaged: it is refused in one line, and gates nothing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fault_server as faults
+import pytest
+from live.sessions import obeys, run, write_suite
+
+from harness.cli.main import main
+from harness.errors import BAD_INPUT, INCOMPLETE, OK
+
+Lines = list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def whole(quick: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A session of one load and its twin."""
+    folder = tmp_path_factory.mktemp("whole")
+    suite = write_suite(folder / "mine.jsonl", {"word": {"regex": "[a-c]{3}"}})
+    assert run(faults.says(obeys), folder / "run", suite, "--grammars", "mixed", "--gate")[0] == OK
+    return folder / "run"
+
+
+def changed(whole: Path, folder: Path, change: Callable[[Lines], object]) -> Path:
+    """Returns a copy of the session whose lines were changed."""
+    shutil.copytree(whole, folder)
+    file = folder / "live.jsonl"
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    change(lines)
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return folder
+
+
+def load(**fields: object) -> Callable[[Lines], object]:
+    return lambda lines: lines[0]["loads"][0].update(fields)
+
+
+def heard(**fields: object) -> Callable[[Lines], object]:
+    return lambda lines: lines[1]["heard"].update(fields)
+
+
+DAMAGED: dict[str, tuple[Callable[[Lines], object], str]] = {
+    "a line is missing": (lambda lines: lines.pop(-2), "its last line speaks of 32 lines, 31 are there"),
+    "nothing but the end is there": (
+        lambda lines: lines.__delitem__(slice(1, -1)),
+        "its last line speaks of 32 lines, 0 are there",
+    ),
+    "a line too many": (
+        lambda lines: lines.insert(5, {"kind": "other"}),
+        "its last line speaks of 32 lines, 33 are there",
+    ),
+    "a count that is none": (lambda lines: lines[-1].update(lines="32"), "where a whole number is expected"),
+    "a line behind the end": (lambda lines: lines.append(lines[3]), "it stands behind the end"),
+    "a second end": (lambda lines: lines.append(lines[-1]), "it stands behind the end"),
+    "a second answer": (lambda lines: lines.__setitem__(2, lines[1]), "a second answer to one request"),
+    "a second judgement": (lambda lines: lines.__setitem__(-2, lines[-3]), "a second one of the same"),
+    "a judgement of no answer": (lambda lines: lines[-2].update(number=99), "a judgement of no answer"),
+    "a load that is not there": (lambda lines: lines[1].update(load=7), "none of this session's"),
+    "a number that is not there": (lambda lines: lines[1].update(number=8), "none of this session's"),
+    "the other role": (lambda lines: lines[1].update(role="none"), "none of this session's"),
+    "a rate that is missing": (load(kind="poisson"), "a load of the kind poisson without what"),
+    "a concurrency that is missing": (load(concurrency=None), "a load of the kind closed without what"),
+    "a trace that is missing": (load(kind="trace"), "a load of the kind trace without what"),
+    "no requests": (load(requests=0), "a load of the kind closed without what"),
+    "a time below 0": (lambda lines: lines[1].update(due_ns=-1), "its times are below 0"),
+    "an end before its beginning": (heard(done_ns=1), "not one after the other"),
+    "a last message before the first": (heard(last_ns=1), "not one after the other"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_record_that_was_changed_is_refused(
+    name: str, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change, said = DAMAGED[name]
+    folder = changed(whole, tmp_path / "run", change)
+    assert main(["live", "--show", str(folder), "--gate"]) == BAD_INPUT
+    errors = capsys.readouterr().err
+    assert said in errors and errors.count("\n") == 1
+    assert "not a line of a live session" in errors and "the file was changed or damaged" in errors
+
+
+def test_a_killed_session_says_how_much_of_it_is_not_judged(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It heard everything, and judged three outputs."""
+    folder = changed(whole, tmp_path / "run", lambda lines: lines.__delitem__(slice(20, None)))
+    assert main(["live", "--show", str(folder), "--gate"]) == INCOMPLETE
+    said = capsys.readouterr().out
+    assert "13 outputs not judged yet: the session was killed before its judges were done" in said
+    assert "could be judged" not in said
+    assert main(["live", "--show", str(folder), "--json"]) == INCOMPLETE
+    assert json.loads(capsys.readouterr().out)["not_judged_yet"] == 13
