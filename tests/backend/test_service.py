@@ -7,19 +7,27 @@ import select
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 from places import SUPPORT
 
+from harness.backend.process import process
 from harness.backend.process.lost import Lost
 from harness.backend.process.process import Start, start
 from harness.backend.process.service import Service, ask_all
-from harness.backend.process.system import ENVIRONMENT, descendants, is_running
+from harness.backend.process.system import ENVIRONMENT, descendants, is_running, kill_group, start_time
 from harness.errors import BadInput
 
 LOADER = "answering:open_answering"
 FOUND = {"PYTHONPATH": str(SUPPORT)}
+
+
+def sleepers() -> list[int]:
+    """Returns the processes below us that a handler left running."""
+    return [pid for pid in descendants(os.getpid()) if Path(f"/proc/{pid}/comm").read_text() == "sleep\n"]
 
 
 @pytest.fixture
@@ -95,6 +103,44 @@ def test_what_a_child_left_behind_ends_with_it(service: Service) -> None:
     service.ask({}, seconds=30)
     after = [pid for pid in descendants(os.getpid()) if is_running(pid)]
     assert len(before) == 3 and len(after) == 2, "the process, its child, and what was left"
+
+
+@pytest.mark.parametrize("harm", ["none", "hangs", "aborts", "is killed"])
+def test_what_loading_left_running_ends_with_the_process(harm: str) -> None:
+    """It has a session of its own, and a process that crashes leaves it to nobody."""
+    with Service(LOADER, {"helper": True}, environment=FOUND) as service:
+        service.wait()
+        helpers = sleepers()
+        with suppress(Lost):
+            service.ask({"harm": harm}, seconds=1)
+        service.ask({}, seconds=30)
+        helpers += sleepers()
+    assert len(set(helpers)) == (1 if harm == "none" else 2) and not any(map(is_running, helpers))
+
+
+def test_what_serves_itself_ends_after_what_is_below_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is below a process that has ended cannot be found any more."""
+
+    def kill_and_wait(pid: int) -> None:
+        kill_group(pid)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+    with Service(LOADER, {"threads": True}, environment=FOUND) as service:
+        service.ask({"harm": "leaves"}, seconds=30)
+        below = [pid for pid in descendants(os.getpid()) if is_running(pid)]
+        monkeypatch.setattr(process, "kill_group", kill_and_wait)
+    assert len(below) == 2 and not any(map(is_running, below))
+
+
+def test_a_process_that_has_a_helpers_number_is_not_killed() -> None:
+    process = start(Start(LOADER, {}, environment=FOUND))
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as other:
+        process.helpers = {other.pid: start_time(other.pid) - 1}
+        process.close()
+        assert is_running(other.pid)
+        process.helpers = {other.pid: start_time(other.pid)}
+        process.kill_children()
+        assert not is_running(other.pid)
 
 
 def test_only_the_child_itself_is_believed(service: Service) -> None:

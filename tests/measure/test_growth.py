@@ -86,6 +86,15 @@ def test_a_jump_after_scatter_is_no_exponential(before: Sequence[float]) -> None
         assert growth(SIZES[:7], [*before, jump]).kind != "exponential"
 
 
+@pytest.mark.parametrize("jump", [2, 3, 5, 10])
+def test_one_jump_at_the_last_size_is_no_power(jump: float) -> None:
+    found = growth(SIZES[:7], [1.03e6, 0.98e6, 1.01e6, 0.97e6, 1e6, 1.04e6, jump * 1e6])
+    assert found.kind == "not judged" and "it jumps at the last sizes" in found.why
+    cubic = (1e6 * (1 + (jump - 1) * (size / 64) ** 3) for size in SIZES[:7])
+    scatter = (1.03, 0.98, 1.01, 0.97, 1.0, 1.0, 1.02)
+    assert growth(SIZES[:7], [a * b for a, b in zip(cubic, scatter, strict=True)]).kind == "worse than linear"
+
+
 @pytest.mark.parametrize("costs", [[1e6 / n for n in SIZES], [1e5] * 6 + [1e6, 1e6] + [1e5] * 3])
 def test_what_falls_or_has_a_hump_is_not_constant(costs: Sequence[float]) -> None:
     found = growth(SIZES, costs)

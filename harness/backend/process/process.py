@@ -11,18 +11,27 @@ import json
 import mmap
 import os
 import secrets
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any
 
 from harness.backend.process.channel import Frames, frame
 from harness.backend.process.child import PAGE_BYTES, Answer, Page
-from harness.backend.process.system import ENVIRONMENT, descendants, is_running, kill, kill_group, module
+from harness.backend.process.system import (
+    ENVIRONMENT,
+    descendants,
+    is_running,
+    kill,
+    kill_group,
+    module,
+    start_time,
+)
 
 PRINTED_KEPT = 4000
 """The number of bytes that are kept of what the process printed."""
@@ -76,9 +85,9 @@ class Process:
     events: Frames = field(default_factory=Frames)
     answers: Frames = field(default_factory=Frames)
     child: int | None = None
-    helpers: tuple[int, ...] = ()
-    """The processes that it has started while it loaded, where it serves itself: they are its own, with all
-    that is below them."""
+    helpers: dict[int, int] = field(default_factory=dict)
+    """The processes that it has started while it loaded, where it serves itself, and when they began: they
+    are its own, with all that is below them."""
     nonce: str = ""
     """The mark of the request that was sent last, which its answers bear. It cannot be guessed, so that no
     answer to another request is taken for one to this."""
@@ -110,7 +119,7 @@ class Process:
         """Take this for the child that serves from now on; nothing was asked of it yet."""
         self.child = child
         if child == self.popen.pid:
-            self.helpers = tuple(descendants(child))
+            self.helpers = {pid: start_time(pid) for pid in descendants(child)}
 
     def fork_again(self) -> None:
         """After a child's exit: kill what it left behind, throw away what it did not finish to say, and have
@@ -153,9 +162,8 @@ class Process:
             below = () if self.child in (None, self.popen.pid) else tuple(descendants(self.child))
             strays = dict.fromkeys((*below, *descendants(self.popen.pid, but=self.child)))
             strays.pop(self.child or 0, None)
-            for helper in self.helpers:
-                for pid in (helper, *descendants(helper)):
-                    strays.pop(pid, None)
+            for pid in self._helped():
+                strays.pop(pid, None)
             running = [pid for pid in strays if is_running(pid)]
             if running or strays == last:
                 return running
@@ -164,16 +172,33 @@ class Process:
 
     def kill_children(self) -> None:
         """Kill the child and all that it left behind, also what took a session of its own; the process stays
-        and says `exit`."""
-        if self.child is not None:
+        and says `exit`. A process that serves itself ends too, and its helpers with it.
+
+        Such a process is the last to be killed, and stands still until then: whoever is below it goes to
+        others when it ends, as the helpers do when it crashes.
+        """
+        serves_itself = self.child == self.popen.pid
+        if serves_itself:
+            self.popen.send_signal(signal.SIGSTOP)
+        elif self.child is not None:
             kill_group(self.child)
         for _ in range(100):
-            remaining = [pid for pid in descendants(self.popen.pid) if is_running(pid)]
+            below = (*descendants(self.popen.pid), *self._helped())
+            remaining = [pid for pid in below if is_running(pid)]
             if not remaining:
-                return
+                break
             for pid in remaining:
                 kill(pid)
             time.sleep(0.001)
+        if serves_itself:
+            kill_group(self.popen.pid)
+
+    def _helped(self) -> Iterator[int]:
+        """Yields the helpers that are still there, and all that is below them."""
+        for pid, began in self.helpers.items():
+            if start_time(pid) == began:
+                yield pid
+                yield from descendants(pid)
 
     def close(self) -> None:
         """End the process and everything that is below it now."""

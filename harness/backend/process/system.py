@@ -70,10 +70,22 @@ def proc_content(path: str) -> bytes:
 
 def is_running(pid: int) -> bool:
     """Is the process there, and not only waiting to be waited for?"""
+    return _stat(pid, 3) not in (b"", b"Z", b"X")
+
+
+def start_time(pid: int) -> int:
+    """Returns when the process began, in the system's ticks, which tells it from a later one with the same
+    number; 0 if it is gone or the system does not tell."""
+    return int(_stat(pid, 22) or 0)
+
+
+def _stat(pid: int, field: int) -> bytes:
+    """Returns a field of /proc/PID/stat by its number in proc(5), from 3 on, which is the first behind the
+    name; empty if the process is gone."""
     try:
-        return proc_content(f"/proc/{pid}/stat").rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+        return proc_content(f"/proc/{pid}/stat").rpartition(b")")[2].split()[field - 3]
     except (OSError, IndexError):
-        return False
+        return b""
 
 
 def signal_name(number: int) -> str:

@@ -53,6 +53,10 @@ RISING = 3
 """How many of the largest sizes must cost clearly more than the median of the others for an exponential: one
 jump is none, whatever the scatter before it."""
 
+RISEN = 2.0
+"""How many times the scatter the last size but one must cost more than the median of those before it for the
+last one to be no jump."""
+
 POWERS = np.arange(0.02, 8.0, 0.01)
 RATES = np.geomspace(0.2, 300.0, 400)
 """Exponents k of e^(k n / largest n)."""
@@ -106,7 +110,10 @@ def growth(sizes: Sequence[int], costs: Sequence[float], *, floor: float = 0.0) 
     is_clear = bool((values[-RISING:] > FLAT * np.median(values[:-RISING])).all())
     if RATES[rate] > CONVEX and fits and is_clear:
         return Growth("exponential", base=math.exp(float(RATES[rate]) / n[-1]), sizes=tail)
-    if best == len(POWERS) - 1:
+    # One jump at the last size is the limit of ever larger powers: the grid alone would end their interval.
+    rise = values[-2] / np.median(values[:-2]) - 1
+    is_one_jump = high == POWERS[-1] and rise < RISEN * math.sqrt(scatter / degrees)
+    if is_one_jump or best == len(POWERS) - 1:
         return Growth("not judged", sizes=tail, why="it jumps at the last sizes, which no power does")
     kind, why = _kind(exponent, low, high)
     return Growth(kind, exponent, low, high, None, tail, why)
