@@ -22,6 +22,7 @@ from harness.cli.options import (
     add_switch,
     add_timeout,
     add_vocabulary,
+    arrivals_of,
     asked_backends,
 )
 from harness.cli.output import emit, say
@@ -258,7 +259,7 @@ def usual_setting(options: argparse.Namespace) -> Setting:
         mode=options.mode,
         limit=options.limit,
         rate=options.rate,
-        arrivals=options.arrivals,
+        arrivals=arrivals_of(options),
         overlap=options.overlap == "on",
         fill_threads=options.fill_threads,
         batch_fill=options.batch_fill == "on",

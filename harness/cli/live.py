@@ -17,6 +17,7 @@ from harness.cli.options import (
     add_run_folder,
     add_suites,
     add_switch,
+    arrivals_of,
 )
 from harness.cli.output import emit, say
 from harness.cli.values import not_negative, positive, positive_number, several, whole
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
 SUITES = ("speed",)
 """The suites that are asked where none is named."""
-
-ARRIVALS = "poisson"
-"""How requests arrive with --rate where nothing else is said."""
 
 REQUESTS = 100
 """How many requests a load has where nothing else is said."""
@@ -108,7 +106,6 @@ def _add_load(load: Options) -> None:
         help="requests a second, whether or not the server is ready for them (an open loop)",
     )
     add_arrivals(load)
-    load.set_defaults(arrivals=None)  # so that it is seen where --rate is missing
     add_number(
         load,
         "--burstiness",
@@ -215,14 +212,13 @@ def loads(options: argparse.Namespace) -> tuple[Load, ...]:
 
     count = options.requests or REQUESTS
     kinds: list[tuple[Any, dict[str, Any]]] = []
-    if options.rate is None and (options.arrivals or options.burstiness):
-        raise BadInput("--arrivals and --burstiness say how requests arrive with --rate; give it too")
-    if options.burstiness is not None and options.arrivals != "gamma":
+    arrivals = arrivals_of(options)
+    if options.burstiness is not None and arrivals != "gamma":
         raise BadInput("--burstiness belongs to --arrivals gamma")
     for rate in several(options.rate, "--rate", positive_number):
         kinds.append(
             (
-                options.arrivals or ARRIVALS,
+                arrivals,
                 {"requests": count, "rate": rate, "burstiness": options.burstiness or 1.0},
             )
         )

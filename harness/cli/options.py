@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from harness.cli.values import names, one_vocabulary, positive, positive_number
+from harness.errors import BadInput
 
 Options: TypeAlias = "argparse._ActionsContainer"
 """A parser, or a group of its options; argparse has no public name for both."""
@@ -146,10 +147,21 @@ def add_means(to: Options) -> None:
 # ------------------------------------------------------------------------------------------ loads of requests
 
 
+ARRIVALS = "poisson"
+"""How requests arrive with --rate where nothing else is said."""
+
+
 def add_arrivals(to: Options) -> None:
-    """Adds `--arrivals`."""
-    help = "how requests arrive with --rate"
-    add_choice(to, "--arrivals", ["poisson", "gamma", "fixed"], help, default="poisson")
+    """Adds `--arrivals`, which `arrivals_of` reads."""
+    help = f"how requests arrive with --rate (default: {ARRIVALS})"
+    add_choice(to, "--arrivals", ["poisson", "gamma", "fixed"], help)
+
+
+def arrivals_of(options: argparse.Namespace) -> str:
+    """Returns how requests arrive. Raises BadInput if that is said and there is no rate."""
+    if options.arrivals and options.rate is None:
+        raise BadInput("--arrivals says how requests arrive with --rate; give it too")
+    return options.arrivals or ARRIVALS
 
 
 def add_objectives(to: Options) -> None:

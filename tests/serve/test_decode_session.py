@@ -261,6 +261,7 @@ def test_whose_fault_a_loss_is(
         (["--objectives", "ttft:soon"], '"ttft:soon" is no objective'),
         (["--batch", "1,x"], '--batch "1,x" cannot be read'),
         (["--backends", "nobody"], "nobody"),
+        (["--arrivals", "gamma"], "--arrivals says how requests arrive with --rate; give it too"),
     ],
 )
 def test_what_is_not_to_be_had_is_said_in_one_line(

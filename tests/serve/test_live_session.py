@@ -551,7 +551,7 @@ def test_a_wrong_url_is_told_in_one_line(
         ({}, ["--burstiness", "2", "--rate", "1"], "--arrivals gamma"),
         ({}, ["--arrivals", "gamma", "--burstiness", "2"], "with --rate; give it too"),
         ({}, ["--arrivals", "poisson", "--concurrency", "2"], "with --rate; give it too"),
-        ({}, ["--burstiness", "2"], "with --rate; give it too"),
+        ({}, ["--burstiness", "2"], "--arrivals gamma"),
         ({}, ["--key-variable", "NO_SUCH_KEY"], 'no variable "NO_SUCH_KEY"'),
         ({}, ["--key-variable", ""], 'no variable ""'),
         ({}, ["--trace", "/nowhere"], "cannot be read"),
