@@ -23,6 +23,8 @@ from harness.report.page.page import render
 from harness.rows.row import CHECKS_MODE, OUT_OF_TIME, Finding
 
 DECLINES = {"status": "unsupported", "phase": "compile", "accepted": None, "text": "no `contains` here"}
+FINE: dict[str, Any] = {}
+COMPARED: dict[str, Any] = {"counted": {TOKENS_LEAD: {"places": 1, "sound": 1}}}
 CHECKED = {"instance": None, "valid": None, "accepted": None, "mode": CHECKS_MODE}
 IGNORES = {"instance": 1, "valid": False, "accepted": True, "instance_name": "xs.contains"}
 REFUSES = {"instance": 0, "valid": True, "accepted": False, "stopped_at": 1}
@@ -348,12 +350,12 @@ def test_the_certainty_says_at_how_many_places_masks_were_compared(
 
 
 def test_the_certainty_says_where_the_time_for_checks_was_up(synthetic: ModuleType, tmp_path: Path) -> None:
-    cut_short = {**CHECKED, "checks": {"a_check": OUT_OF_TIME}}
+    cut_short = {**CHECKED, **COMPARED, "checks": {"a_check": OUT_OF_TIME}}
     answer = _answer(synthetic, tmp_path, [{}, cut_short], [{}, CHECKED])
     said = "The time for the checks was up before all were made in 1 schema of alpha."
     assert said in answer.certainty
     for cut, sure in ((1, "high"), (2, "fair")):
-        rows = [*[{}] * (10 - cut), *[cut_short] * cut]
+        rows = [*[COMPARED] * (10 - cut), *[cut_short] * cut]
         answer = _answer(synthetic, tmp_path / sure, rows, effort=2)
         assert answer.sure == sure, "a tenth of the cases is few"
         counted = f"{cut} schema{'s' if cut > 1 else ''}"
@@ -364,6 +366,63 @@ def test_the_certainty_says_where_the_time_for_checks_was_up(synthetic: ModuleTy
     arms = [replace(arm, backend="alpha", version="1.2.3") for arm in synthetic.ARMS[:2]]
     one_library = read_answer(_run(synthetic, tmp_path / "arms", [[{}, CHECKED], [{}, cut_short]], arms))
     assert said.replace("of alpha", "of alpha:any_whitespace=false") in one_library.certainty
+
+
+def test_without_masks_that_were_compared_it_is_never_sure(synthetic: ModuleType, tmp_path: Path) -> None:
+    """What the checks looked at counts, whatever the run was told."""
+    nothing = "No whole mask was compared with what the grammar allows."
+    for compared, sure in ((0, "fair"), (4, "fair"), (5, "high")):
+        rows = [*[COMPARED] * compared, *[FINE] * (10 - compared)]
+        answer = _answer(synthetic, tmp_path / f"{compared}", rows, effort=2)
+        assert answer.sure == sure
+        assert answer.not_looked_at == (() if compared else (nothing,))
+    refusing = [*[COMPARED] * 3, *[DECLINES] * 4]
+    assert _answer(synthetic, tmp_path / "refusing", refusing, effort=2).sure == "high", "of those it takes"
+
+
+def test_the_best_one_is_ahead_in_what_puts_it_first(synthetic: ModuleType, tmp_path: Path) -> None:
+    odd = {"findings": (Finding("a_copy_is_independent", 1, "a copy moved"),)}
+    fine, works = [COMPARED] * 10, [FINE] * 10
+    faulty = [COMPARED | odd] * 10
+    beside: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]], str]] = [
+        ("a case wrong", fine, [*works[1:], IGNORES], "fair"),
+        ("two wrong", fine, [*works[2:], IGNORES, IGNORES], "high"),
+        ("a case refused", fine, [*works[1:], DECLINES], "fair"),
+        ("faults of the interface", fine, [odd] * 10, "high"),
+        ("the best has those, and one more right output", faulty, [*works[1:], DECLINES], "fair"),
+        ("the best has those, and two more right outputs", faulty, [*works[2:], DECLINES, DECLINES], "high"),
+        ("one fewer wrong, and more refused", [*fine[4:], *[DECLINES] * 4], [*works[1:], IGNORES], "fair"),
+        ("one wrong, and three refused", fine, [*works[4:], IGNORES, *[DECLINES] * 3], "high"),
+        ("the other refuses too many", [*fine[2:], IGNORES, IGNORES], [*works[7:], *[DECLINES] * 7], "high"),
+    ]
+    for name, best, other, sure in beside:
+        answer = _answer(synthetic, tmp_path / name.replace(" ", "_"), best, other, effort=2)
+        assert answer.best is not None and (answer.best.name, answer.sure) == ("alpha", sure), name
+
+
+def test_what_is_not_kept_is_told_as_what_it_is(synthetic: ModuleType, tmp_path: Path) -> None:
+    """Keywords stand alone and as code; a cause that is none is described."""
+
+    def found(*causes: str) -> dict[str, Any]:
+        return {"findings": tuple(Finding(TOKENS_LEAD, 0, "allows 5", cause, under=5) for cause in causes)}
+
+    both = _answer(synthetic, tmp_path / "both", [{}], [found("keyword_minimum", "keyword_minimum+type")])
+    assert both.sentence.endswith("is silently wrong in 1 (`minimum`, `type`).")
+    beyond = _answer(synthetic, tmp_path / "beyond", [{}], [found("no_document")])
+    assert beyond.sentence.endswith("is silently wrong in 1 (text with which no document goes on).")
+    assert beyond.risks_elsewhere[0].sentence == (
+        "beta:any_whitespace=false allows text with which no document goes on: allows 5"
+    )
+
+
+def test_backends_that_are_left_may_fare_like_those_before_them(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    type_is_not_kept = {"findings": (Finding(TOKENS_LEAD, 0, "allows 5", "keyword_type", under=5),)}
+    answer = _answer(synthetic, tmp_path, [{}, {}], [{}, REFUSES], [{}, IGNORES], [{}, type_is_not_kept])
+    assert answer.sentence.endswith(
+        "gamma works on 1 and is silently wrong in 1 (`xs.contains`). One more fares no better."
+    )
 
 
 def test_the_certainty_says_with_which_backends_formats_bind(synthetic: ModuleType, tmp_path: Path) -> None:
@@ -428,6 +487,6 @@ def test_what_an_engine_never_draws_is_no_wrong_output() -> None:
 
 def test_a_refused_only_case_is_told_once(synthetic: ModuleType, tmp_path: Path) -> None:
     alone = _answer(synthetic, tmp_path / "alone", [DECLINES])
-    assert alone.sentence == "None of these backends can be recommended: alpha refuses the one schema."
+    assert alone.sentence == "alpha cannot be recommended: it refuses the one schema."
     beside = _answer(synthetic, tmp_path / "beside", [{}], [DECLINES])
     assert beside.sentence == ("Use alpha: it works on the one schema. beta:any_whitespace=false refuses it.")

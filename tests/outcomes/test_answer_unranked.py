@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from harness.backend.arm import Arm
+from harness.checks.documents import TOKENS_LEAD
 from harness.cli.main import main
 from harness.outcomes.answer import Answer, read_answer, risks_by_backend
 from harness.report.page.inputs import read_inputs
@@ -148,6 +149,87 @@ def test_backends_that_were_not_checked_alike_are_not_put_before_one_another(
     assert answer.certainty[0] == "2 schemas were tried with all of them."
 
 
+SUITES = {"first": {"version": "1", "sha256": "cd" * 32, "cases": 2, "instances": 4}}
+
+
+@pytest.mark.parametrize(
+    ("other", "what"),
+    [
+        ({"suites": {"first": SUITES["first"] | {"sha256": "ef" * 32}}}, "the suite “first” is"),
+        ({"vocabularies": {"tiny": {"size": 300, "sha256": "ef" * 32}}}, "the vocabulary “tiny” is"),
+        (
+            {
+                "suites": {"first": SUITES["first"] | {"sha256": "ef" * 32}},
+                "vocabularies": {"tiny": {"size": 300, "sha256": "ef" * 32}},
+            },
+            "the suite “first” and the vocabulary “tiny” are",
+        ),
+    ],
+)
+def test_backends_that_were_tried_on_other_instances_are_not_put_before_one_another(
+    synthetic: ModuleType, tmp_path: Path, alpha: Arm, gamma: Arm, other: dict[str, Any], what: str
+) -> None:
+    """The id of a case is that of its grammar, and its instances may be others."""
+    first = run_of(synthetic, tmp_path / "first", [(alpha, [FINE, FINE])], suites=SUITES)
+    second = run_of(synthetic, tmp_path / "second", [(gamma, [FINE, REFUSES])], **{"suites": SUITES} | other)
+    answer = of_page(first, second)
+    assert answer.best is None and answer.sure == "nothing can be compared"
+    assert answer.sentence.startswith(
+        f"These backends were tried on the same schemas, but {what} not the same in their runs, so none is "
+        "put before another: alpha works on 2"
+    )
+
+
+def test_suites_that_a_backend_was_not_tried_on_may_be_others(
+    synthetic: ModuleType, tmp_path: Path, alpha: Arm, gamma: Arm
+) -> None:
+    """Two runs of one suite rank backends, and versions of one, whatever else the runs walked."""
+    newer = replace(alpha, version="1.3.0")
+    for other in (gamma, newer):
+        folder = tmp_path / other.backend
+        further = SUITES | {"second": {"version": "1", "sha256": "00", "cases": 0, "instances": 0}}
+        one = run_of(synthetic, folder / "one", [(alpha, [FINE, FINE])], suites=SUITES)
+        two = run_of(synthetic, folder / "two", [(other, [FINE, DECLINES])], suites=further)
+        answer = of_page(one, two)
+        assert answer.best is not None and answer.sentence.startswith("Use alpha")
+
+
+def test_other_limits_are_told_and_make_it_less_sure(
+    synthetic: ModuleType, tmp_path: Path, alpha: Arm, gamma: Arm
+) -> None:
+    compared: dict[str, Any] = {"counted": {TOKENS_LEAD: {"places": 1, "sound": 1}}}
+
+    def beside(name: str, **header: Any) -> Answer:
+        one = run_of(synthetic, tmp_path / name / "one", [(alpha, [compared] * 3)], effort=2)
+        rows = [(gamma, [compared, DECLINES, DECLINES])]
+        return of_page(one, run_of(synthetic, tmp_path / name / "two", rows, **{"effort": 2} | header))
+
+    assert beside("alike").sure == "high"
+    slower = beside("slower", timeout_s=60.0, seed=1)
+    assert slower.best is not None and slower.sure == "fair"
+    assert (
+        "They were not all tried under the same limits: alpha, 10 s, 4.29497 GB, seed 0; "
+        "gamma, 60 s, 4.29497 GB, seed 1."
+    ) in slower.certainty
+
+
+def test_the_certainty_names_the_kinds_of_checks_that_were_left_out(
+    synthetic: ModuleType, tmp_path: Path, alpha: Arm
+) -> None:
+    others = "drafts, documents, jump-forward, life cycle, reasoning, special tokens, spellings, tokenization"
+    compared = "No whole mask was compared with what the grammar allows."
+    some = run_of(
+        synthetic, tmp_path / "some", [(alpha, [FINE])], effort=1, checks=("a_copy_is_independent",)
+    )
+    answer = read_answer(some)
+    assert answer.not_looked_at == (f"No checks were made of masks, {others} and UTF-8.", compared)
+    assert answer.sure == "fair"
+    decoded = read_answer(run_of(synthetic, tmp_path / "decoded", [(alpha, [FINE])], decode=True))
+    everything = f"masks, {others.replace('documents', 'documents, going back')}"
+    assert decoded.not_looked_at == (f"No checks were made of {everything} and UTF-8.", compared)
+    assert decoded.sure == "fair"
+
+
 def test_the_certainty_says_that_no_checks_were_made(
     synthetic: ModuleType, tmp_path: Path, alpha: Arm
 ) -> None:
@@ -182,8 +264,7 @@ def test_an_adapter_that_lets_everything_through_is_told_so(
     said = "mine enforced nothing: every output was accepted, invalid ones too."
     alone = read_answer(run_of(synthetic, tmp_path / "alone", [(own, [FINE, LETS_THROUGH])]))
     assert alone.sentence == (
-        "None of these backends can be recommended: mine works on 1 of the 2 schemas and is silently wrong "
-        f"in 1. {said}"
+        f"mine cannot be recommended: it works on 1 of the 2 schemas and is silently wrong in 1. {said}"
     )
     assert not alone.is_recommended and [risk.backends for risk in alone.risks] == [("mine",)]
     rows = [(own, [FINE, LETS_THROUGH]), (gamma, [FINE, LETS_THROUGH])]
@@ -216,7 +297,7 @@ def test_a_control_is_one_whatever_was_walked(
     other = run_of(synthetic, tmp_path / "other", [(gamma, [FINE, DECLINES])])
     answer = read_answer(alone)
     assert not answer.is_recommended and answer.sentence == (
-        "None of these backends can be recommended: unconstrained works on 2 of the 2 schemas. "
+        "unconstrained cannot be recommended: it works on 2 of the 2 schemas. "
         "unconstrained is a control, which enforces nothing."
     )
     assert of_page(alone, other).sentence.startswith("Use gamma: it works on 1 of the 2 schemas")

@@ -134,16 +134,16 @@ def answer_of(
         others=tuple(backend for backend in backends if backend.vocabulary != chosen),
         risks=tuple(_risks(chosen_ones)[:MOST_RISKS]),
         risks_elsewhere=tuple(_risks(others)[:MOST_RISKS]),
-        sure=sure(best, judged, lost),
+        sure=sure(best, judged, proofs, lost),
         certainty=tuple(grounds(best, ordered, proofs, noun)),
-        not_looked_at=(*unchecked(judged), *unfinished(ordered, proofs, noun)) if judged else (),
+        not_looked_at=(*unchecked(judged, proofs), *unfinished(ordered, proofs, noun)) if judged else (),
     )  # fmt: skip
 
 
 def ranking(backends: Sequence[BackendAnswer], lost: Collection[CaseKey]) -> list[BackendAnswer]:
     """Returns the backends but for controls, the one to use first.
 
-    What has wrong outputs in the fewest cases comes first, then what has right ones in the most, then what is
+    What goes wrong in the fewest cases comes first, then what has right outputs in the most, then what goes
     wrong less gravely, then what has the fewest faults besides, then what costs the least per token: a
     refusal is said aloud and can be answered, a fault cannot. Backends that have right outputs in too few
     cases (`ENOUGH`), or that enforce nothing, come last. The lost cases (`lost_to_us`) count on none.
@@ -155,7 +155,7 @@ def ranking(backends: Sequence[BackendAnswer], lost: Collection[CaseKey]) -> lis
         fares = backend.without(lost)
         return (
             fares.right_outputs < ENOUGH * most or not words.is_of_use(backend),
-            sum(_by_gravity(fares)),
+            fares.goes_wrong,
             -fares.right_outputs,
             _by_gravity(fares),
             fares.count(CaseState.OTHER_FAULT),
@@ -178,7 +178,7 @@ def risks_by_backend(answer: Answer) -> Iterator[tuple[str, tuple[Risk, ...]]]:
 
 
 def _by_gravity(backend: BackendAnswer) -> tuple[int, ...]:
-    """Returns in how many cases outputs are wrong in each way, the gravest way first."""
+    """Returns in how many cases it goes wrong in each way, the gravest way first."""
     return tuple(backend.count(state) for state in CaseState if state.gravity < CaseState.OTHER_FAULT.gravity)
 
 

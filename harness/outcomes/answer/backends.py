@@ -60,6 +60,11 @@ class BackendAnswer:
     """Which outputs it accepted, in words, where it was seen to enforce nothing; empty where something was
     refused, and where no invalid output was walked."""
     checked: Checked = Checked()
+    inputs: frozenset[tuple[str, str]] = frozenset()
+    """The suites and the vocabulary that it was tried on, each with the digest of what it holds."""
+    limits: str = ""
+    """The time and the memory that a case might take, and the seed where one drew what the checks looked
+    at."""
     run: str = ""
     """The name of the run that it was tried in, where the answer is of several."""
 
@@ -79,6 +84,11 @@ class BackendAnswer:
     def works(self) -> int:
         """Returns how many cases work."""
         return self.counts.works
+
+    @property
+    def goes_wrong(self) -> int:
+        """Returns in how many cases it fails by more than what checks of the interface alone found."""
+        return self.counts.failed - self.counts.other_fault
 
     @property
     def right_outputs(self) -> int:
@@ -135,6 +145,9 @@ def backends_of(
     floors = controls(info)
     lenient = proofs.enforcing.enforcing_nothing(info) - floors
     checked = Checked(info.effort, info.decode, tuple(sorted(info.checks)))
+    limits = f"{info.timeout_s:g} s, {info.memory_bytes / 1e9:g} GB"
+    if not checked.is_nothing:
+        limits += f", seed {info.seed}"
     versions: dict[str, set[str]] = {}
     for arm in arms:
         versions.setdefault(arm.name, set()).add(arm.version)
@@ -153,6 +166,11 @@ def backends_of(
             )
             for (suite, case_id), summary in arm.cases.items()
         )  # fmt: skip
+        inputs = {
+            (f"the suite “{suite}”", info.suites.get(suite, {}).get("sha256", "")) for suite, _ in arm.cases
+        }
+        vocabulary = info.vocabularies.get(arm.vocabulary, {}).get("sha256", "")
+        inputs.add((f"the vocabulary “{arm.vocabulary}”", vocabulary))
         per_token, first_mask = tbm(arm), percentiles(ttfm(arm))
         levels = percentiles(per_token)
         made.append(
@@ -173,6 +191,8 @@ def backends_of(
                 enforces_nothing=arm.key in lenient,
                 accepted=proofs.enforcing.accepted(arm.key),
                 checked=checked,
+                inputs=frozenset(inputs),
+                limits=limits,
             )
         )
     return made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -41,19 +41,24 @@ CAUSES = {
     "control_character": "raw control characters",
     "duplicate_name": "a name twice in an object",
     "early_end": "an end too early",
+    "empty_token": "tokens without text",
     "end": "a tag that ends otherwise",
+    "end_of_sequence": "the end of the output",
     "escape": "escapes that JSON lacks",
     "fixed_text": "another text than the form has",
     "free_text": "free text that goes on otherwise",
     "invalid_utf8": "bytes that are no UTF-8",
     "number_form": "numbers that JSON lacks",
+    "no_document": "text with which no document goes on",
     "no_json": "text that is no JSON",
     "outside_tag": "a trigger with which no structure begins",
+    "partial_utf8": "pieces of characters",
     "pattern": "text that the grammar does not have",
     "several_keywords": "what several keywords forbid together",
     "special_token": "special tokens",
     "surrogate": "half surrogate pairs",
     "token_id": "tokens meant by their ids",
+    "whitespace": "white space",
 }
 """What a check of masks found, in words; other causes are written as their names."""
 
@@ -328,21 +333,22 @@ def _proofs_of(row: Row) -> Iterable[Proof]:
             continue
         finding = fault.finding
         wrote = _written(finding) if finding.cause in WROTE_INVALID else b""
-        yield Proof(
-            fault.state,
-            "" if wrote else _constraint_of(finding.cause),
-            one_line(finding.text, LONGEST_SAID, folded=True),
-            document=_shown(wrote),
-            check=finding.check,
-            content=wrote,
-        )
+        for constraint in [""] if wrote else _constraints_of(finding.cause):
+            yield Proof(
+                fault.state,
+                constraint,
+                one_line(finding.text, LONGEST_SAID, folded=True),
+                document=_shown(wrote),
+                check=finding.check,
+                content=wrote,
+            )
 
 
-def _constraint_of(cause: str) -> str:
-    """Returns what is not kept, by the cause that a check names."""
-    if cause.startswith(KEYWORD):
-        return cause.removeprefix(KEYWORD)[:80]
-    return CAUSES.get(cause, cause.replace("_", " "))[:80]
+def _constraints_of(cause: str) -> Iterator[str]:
+    """Yields what is not kept, by the cause that a check names: one thing, or several with `+` between."""
+    is_keyword = cause.startswith(KEYWORD)
+    for name in cause.removeprefix(KEYWORD).split("+"):
+        yield (name if is_keyword else CAUSES.get(name, name.replace("_", " ")))[:80]
 
 
 def _written(finding: Finding) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from harness.checks import category, made
 from harness.outcomes.answer.backends import BackendAnswer, lost_to_us
 from harness.outcomes.answer.cases import CaseKey, Proofs, number_of
 from harness.outcomes.answer.words import ids, joined_by_and, let_through, lost_line, more_is_right
@@ -32,25 +33,44 @@ CUT_SHORT = 0.1
 """The share of cases up to which an answer is sure though the checks of the best backend were not all made in
 them."""
 
+COMPARED = 0.5
+"""The share of the cases that the best backend takes in which whole masks are compared where an answer is
+sure."""
 
-def sure(best: BackendAnswer | None, judged: Sequence[BackendAnswer], lost: Collection[CaseKey]) -> str:
+
+def sure(
+    best: BackendAnswer | None, judged: Sequence[BackendAnswer], proofs: Proofs, lost: Collection[CaseKey]
+) -> str:
     """Returns how sure the answer is for these cases: by the share of them that was judged and lost on none
-    of the backends, by whether the difference of the backends in these is more than one case, and by the
-    share in which the best backend's checks were not all made. Without any checks it is never high."""
+    of the backends, and by whether the best one is ahead in these by more than one case. It is high only
+    where all had the same limits, the masks of enough of the best one's cases were compared, and its checks
+    were all made but in a few."""
     if best is None:
         return NOTHING["known"]
     measured = best.without(lost)
     share = measured.counts.judged / best.counts.cases
     apart = len(judged) < 2 or _is_apart(measured, judged[1].without(lost))
     cut_short = sum(case.was_cut_short for case in best.cases) / best.counts.cases
-    if share >= 0.9 and apart and cut_short <= CUT_SHORT and not best.checked.is_nothing:
+    taken = best.counts.cases - best.counts.refused
+    is_compared = 0 < COMPARED * taken <= len(_compared(best, proofs))
+    alike = len({backend.limits for backend in judged}) == 1
+    if share >= 0.9 and apart and cut_short <= CUT_SHORT and is_compared and alike:
         return "high"
     return "fair" if share >= 0.5 and (apart or share >= 0.9) else "low"
 
 
-def _is_apart(one: BackendAnswer, other: BackendAnswer) -> bool:
-    """Do the two differ in more than one case?"""
-    return abs(one.counts.failed - other.counts.failed) + abs(one.works - other.works) > 1
+def _is_apart(best: BackendAnswer, other: BackendAnswer) -> bool:
+    """Is the best one ahead by more than one case in what puts it first? Other faults count only where it is
+    behind in nothing that weighs more."""
+    wrong = other.goes_wrong - best.goes_wrong
+    right = best.right_outputs - other.right_outputs
+    faults = other.counts.other_fault - best.counts.other_fault
+    return max(wrong, right) > 1 or (min(wrong, right) >= 0 and faults > 1)
+
+
+def _compared(backend: BackendAnswer, proofs: Proofs) -> set[CaseKey]:
+    """Returns the cases in which whole masks of the backend were compared with what the grammar allows."""
+    return {*proofs.masks_compared.get(backend.key, ()), *proofs.places.get(backend.key, ())}
 
 
 def grounds(
@@ -95,7 +115,10 @@ def grounds(
     if unknown := best.counts.refused_unjudged:
         ones = "refused one" if unknown == 1 else "refused ones"
         yield f"{unknown:,} {ones} had nothing to be judged by."
-    yield from unchecked(judged)
+    yield from unchecked(judged, proofs)
+    if len({backend.limits for backend in judged}) > 1:
+        each = "; ".join(f"{backend.name}, {backend.limits}" for backend in judged)
+        yield f"They were not all tried under the same limits: {each}."
     if any(more_is_right(backend) for backend in judged):
         yield RIGHT_OUTPUT
     if len(judged) > 1:
@@ -133,7 +156,7 @@ def grounds_unranked(
     else:
         cases = judged[0].counts.cases
         yield f"{counted(cases, noun)} {'was' if cases == 1 else 'were'} tried."
-    yield from unchecked(judged)
+    yield from unchecked(judged, proofs)
     yield from _controls(backends)
     yield from unfinished(backends, proofs, noun)
     if any(more_is_right(backend) for backend in judged):
@@ -163,10 +186,19 @@ def _why_nothing(backends: Sequence[BackendAnswer], proofs: Proofs, noun: str) -
         yield f"{'The others were' if lost else f'Every {noun} was'} refused, and there is {NO_REFERENCE}."
 
 
-def unchecked(judged: Sequence[BackendAnswer]) -> Iterator[str]:
-    """Yields that no checks were made; nothing where some were, with any of the backends."""
+def unchecked(judged: Sequence[BackendAnswer], proofs: Proofs) -> Iterator[str]:
+    """Yields what was not looked at with any of the backends: of which kinds no check was made, but for the
+    decoding, which a run does only if it is told to, and that no mask was compared."""
     if all(backend.checked.is_nothing for backend in judged):
         yield "No checks were made; only outputs were judged."
+        return
+    told = {backend.checked for backend in judged}
+    looked_at = {category(name) for one in told for name in made(one.effort, one.decode, one.only)}
+    kinds = dict.fromkeys(map(category, made(effort=1, decode=False)))
+    if left := [kind for kind in kinds if kind not in looked_at]:
+        yield f"No checks were made of {joined_by_and(left)}."
+    if not any(_compared(backend, proofs) for backend in judged):
+        yield "No whole mask was compared with what the grammar allows."
 
 
 def _controls(backends: Sequence[BackendAnswer]) -> Iterator[str]:

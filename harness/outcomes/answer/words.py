@@ -50,9 +50,11 @@ def sentence(
     rest = [*_goes_wrong(told, *also), *_refuses(told)]
     fares = f"{_fares_of_all(told, noun, whose)}{_joined(rest)}{_open(told)}."
     names = joined_by_and([best.name, *(other.name for other in equals)])
-    if not is_of_use(best):
+    if not is_of_use(best) and (equals or others):
         each = ", each of which" if equals else ""
         first = f"None of these backends can be recommended: {names}{each} {fares}"
+    elif not is_of_use(best):
+        first = f"{names} cannot be recommended: it {fares}"
     elif equals:
         first = f"{names} are equally right{where}: each {fares}{also_lost}{_cheaper(best, equals)}"
     elif others:
@@ -79,6 +81,13 @@ def why_not_ranked(
         return (
             f"These backends were tried on the same {noun}s in suites of other names, which may judge other "
             "outputs, so none is put before another"
+        )
+    inputs = [backend.inputs for backend in judged]
+    if other := frozenset.union(*inputs) - frozenset.intersection(*inputs):
+        names = sorted({name for name, _ in other})
+        return (
+            f"These backends were tried on the same {noun}s, but {joined_by_and(names)} "
+            f"{'is' if len(names) == 1 else 'are'} not the same in their runs, so none is put before another"
         )
     if len({backend.checked for backend in judged}) > 1:
         efforts = sorted({backend.checked.effort for backend in judged}, key=lambda level: (level < 0, level))
@@ -172,8 +181,8 @@ def _others(others: Sequence[BackendAnswer]) -> Iterator[str]:
         yield f"{names[0]} {fares}." if len(names) == 1 else f"{joined_by_and(names)}: each {fares}."
     left = {fares: len(names) for fares, names in alike.items() if fares not in told}
     unjudged = left.pop(UNJUDGED, 0)
-    if worse := sum(left.values()):
-        yield "One more fares worse." if worse == 1 else f"{worse:,} more fare worse."
+    if more := sum(left.values()):
+        yield "One more fares no better." if more == 1 else f"{more:,} more fare no better."
     if unjudged:
         yield f"One more {UNJUDGED}." if unjudged == 1 else f"{unjudged:,} more were not judged."
 
