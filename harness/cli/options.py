@@ -7,10 +7,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from harness.cli.values import names, one_vocabulary, positive, positive_number
 from harness.errors import BadInput
+
+if TYPE_CHECKING:
+    from harness.serve.decode.setting import Arrivals
 
 Options: TypeAlias = "argparse._ActionsContainer"
 """A parser, or a group of its options; argparse has no public name for both."""
@@ -147,7 +150,7 @@ def add_means(to: Options) -> None:
 # ------------------------------------------------------------------------------------------ loads of requests
 
 
-ARRIVALS = "poisson"
+ARRIVALS: Arrivals = "poisson"
 """How requests arrive with --rate where nothing else is said."""
 
 
@@ -157,11 +160,12 @@ def add_arrivals(to: Options) -> None:
     add_choice(to, "--arrivals", ["poisson", "gamma", "fixed"], help)
 
 
-def arrivals_of(options: argparse.Namespace) -> str:
+def arrivals_of(options: argparse.Namespace) -> Arrivals:
     """Returns how requests arrive. Raises BadInput if that is said and there is no rate."""
     if options.arrivals and options.rate is None:
         raise BadInput("--arrivals says how requests arrive with --rate; give it too")
-    return options.arrivals or ARRIVALS
+    arrivals: Arrivals | None = options.arrivals
+    return arrivals or ARRIVALS
 
 
 def add_objectives(to: Options) -> None:
