@@ -216,12 +216,7 @@ def loads(options: argparse.Namespace) -> tuple[Load, ...]:
     if options.burstiness is not None and arrivals != "gamma":
         raise BadInput("--burstiness belongs to --arrivals gamma")
     for rate in several(options.rate, "--rate", positive_number):
-        kinds.append(
-            (
-                arrivals,
-                {"requests": count, "rate": rate, "burstiness": options.burstiness or 1.0},
-            )
-        )
+        kinds.append((arrivals, {"requests": count, "rate": rate, "burstiness": options.burstiness or 1.0}))
     for concurrency in several(options.concurrency, "--concurrency", positive):
         kinds.append(("closed", {"requests": count, "concurrency": concurrency}))
     if options.trace:

@@ -33,6 +33,15 @@ def write_lines(file: IO[bytes], lines: Iterable[bytes]) -> None:
     file.flush()
 
 
+def reopened(path: Path) -> IO[bytes]:
+    """Returns a file of lines, opened to append to it; a last line that was cut off is cut away. The file is
+    never written anew: a full disk would take what it holds."""
+    file = open(path, "a+b")  # noqa: SIM115 - closed by the caller
+    file.seek(0)
+    file.truncate(file.read().rfind(b"\n") + 1)
+    return file
+
+
 class Appender:
     """Appends to both files; whatever was handed over is in the files, not in our memory."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import BadInput
-from harness.rows.appending import encoded, write_lines
+from harness.rows.appending import encoded, reopened, write_lines
 from harness.rows.machine import all_machines
 from harness.rows.row import RunInfo
 from harness.shape import bounded_lines, shaped
@@ -33,9 +33,7 @@ def add_session(folder: Path, info: RunInfo) -> None:
     """Notes that a part of the run in the folder was walked as `info` says. A last line that an interruption
     cut short is cut away."""
     session = Session(info.started, info.jobs, info.executor, info.machine)
-    with open(folder / FILE, "a+b") as file:
-        file.seek(0)
-        file.truncate(file.read().rfind(b"\n") + 1)
+    with reopened(folder / FILE) as file:
         write_lines(file, [encoded(asdict(session))])
 
 

@@ -5,13 +5,12 @@ Nothing in it is a fit or a verdict: those are functions of it (`harness.measure
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 from harness.errors import BadInput
-from harness.rows.appending import RecordLines, encoded, write_lines
+from harness.rows.appending import RecordLines, encoded, reopened, write_lines
 from harness.shape import shaped
 
 FILE = "growth.jsonl"
@@ -164,12 +163,7 @@ class GrowthRecorder:
     def __init__(self, folder: Path, plan: GrowthPlan, *, resume: bool) -> None:
         """Begins the file, or opens it at its end. A last line that was cut off is cut away."""
         path = folder / FILE
-        if resume:
-            content = path.read_bytes()
-            whole = content.rfind(b"\n") + 1
-            if whole < len(content):
-                os.truncate(path, whole)  # never written anew: a full disk would take what was measured
-        self.file = open(path, "ab" if resume else "xb")  # noqa: SIM115 - closed by `close`
+        self.file = reopened(path) if resume else open(path, "xb")  # noqa: SIM115 - closed by `close`
         if resume:
             more = {"axes": plan.axes, "vocabularies": plan.vocabularies, "forks": plan.forks}
             self.write("more", more)

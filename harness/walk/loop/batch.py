@@ -90,9 +90,9 @@ class Batch:
         if active.draft:
             agreed, strategy_ns = self._take_drafted(active, chosen, now_ns)
         if not agreed or ids[-1] not in self._ends:
-            refused = self._refusal(active, chosen[agreed])
+            token = chosen[agreed]
+            refused = self._refusal(active, token)
             if not refused:
-                token = chosen[agreed]
                 if active.object is not None:
                     accept_ns = active.accept(token)
                 ids.append(token)

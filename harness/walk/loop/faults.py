@@ -44,7 +44,7 @@ class attribution:
 
 
 FILLING, ACCEPTING = attribution("fill"), attribution("accept")
-"""Those of every step, which are made once."""
+"""The contexts that every step enters for each row. They hold nothing of a call, so each is made once."""
 
 
 def message_of(error: BaseException) -> str:
