@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
 from harness.checks import is_policy, judged_dialects, judging_dialects
-from harness.outcomes.case_state import FAILED, CaseState, state_of_fault
+from harness.outcomes.case_state import FAILED, WROTE_INVALID, CaseState, state_of_fault
 from harness.rows.row import BROKEN, CHECKS_MODE, DECLINED, OURS, VERDICT, Finding, Row, verdict
 
 NOT_COMPILED = ("load", "dialect", "compile")
@@ -101,6 +101,8 @@ class Fault:
     nothing."""
     finding: Finding | None = None
     """The finding that it is; None for how the walk ended."""
+    instance: int | None = None
+    """The index of the instance whose walk shows it; None where a check does."""
 
     @property
     def fails(self) -> bool:
@@ -113,9 +115,34 @@ class Fault:
         return state_of_fault(self.kind, self.finding)
 
     @property
-    def order(self) -> tuple[int, int]:
-        """Returns a key that puts first the faults that put a case in the gravest state."""
-        return self.state.gravity, self.kind.gravity
+    def wrote(self) -> bytes:
+        """Returns the output that a check let the backend write and that the case forbids, which is the
+        finding's first example; empty where there is none."""
+        if self.finding is None or self.finding.cause not in WROTE_INVALID or not self.finding.examples:
+            return b""
+        try:
+            return bytes.fromhex(self.finding.examples[0])
+        except ValueError:
+            return b""
+
+    @property
+    def order(self) -> Order:
+        """Returns a key that puts first what puts a case in the gravest state, and of that what an output
+        shows."""
+        return order_of(self.state, self.kind, self.instance, bool(self.wrote))
+
+
+Order = tuple[int, int, int]
+"""A key by which faults are sorted, the worst first."""
+
+LAST: Order = (len(CaseState), len(Outcome), 3)
+"""The key of what is no fault: behind all of them."""
+
+
+def order_of(state: CaseState, kind: Outcome, instance: int | None, is_written: bool) -> Order:
+    """Returns the key of a fault: by the state in which it puts its case, by what it is, and by what shows
+    it: an instance, then an output that the backend wrote, then neither."""
+    return state.gravity, kind.gravity, 0 if instance is not None else 1 if is_written else 2
 
 
 def walk_verdict(row: Row) -> str:
@@ -139,15 +166,31 @@ def faults(row: Row) -> Iterator[Fault]:
     """
     if row.status in BROKEN:
         in_a_check = row.mode == CHECKS_MODE and row.status != "timeout"
-        yield Fault(Outcome(row.status), f"{row.status}_in_a_check" if in_a_check else row.status)
+        name = f"{row.status}_in_a_check" if in_a_check else row.status
+        yield Fault(Outcome(row.status), name, instance=row.instance)
     elif row.mode != CHECKS_MODE or row.phase in NOT_COMPILED:
         judged = verdict(row.status, row.valid, row.accepted)
         if judged not in ("pass", "unjudged"):
-            yield Fault(Outcome(judged), judged, judged != "declined" and is_documented(row))
+            documented = judged != "declined" and is_documented(row)
+            yield Fault(Outcome(judged), judged, documented, instance=row.instance)
     for finding in row.findings:
         if finding.cause != MORE and finding.check != VERDICT:
-            name = f"{finding.check}:{finding.cause}" if finding.cause else finding.check
-            yield Fault(Outcome.FINDING, name, finding.documented or is_policy(finding.check), finding)
+            yield fault_of(finding)
+
+
+def fault_of(finding: Finding) -> Fault:
+    """Returns the fault that a check's finding is."""
+    name = f"{finding.check}:{finding.cause}" if finding.cause else finding.check
+    return Fault(Outcome.FINDING, name, finding.documented or is_policy(finding.check), finding)
+
+
+def telling(finding: Finding) -> tuple[int, Order]:
+    """Returns a key that puts first the findings that fail the case, the worst of them first; then come what
+    is undocumented, what is documented, and what only tells of others."""
+    fault = fault_of(finding)
+    rank = 3 if finding.cause == MORE else 2 if finding.documented else 1
+    fails = rank == 1 and finding.check != VERDICT and fault.fails
+    return (0 if fails else rank), fault.order
 
 
 def outcome(row: Row) -> Outcome:

@@ -7,9 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from harness.diagnose.advise import Advice, arm_name, choice_of
+from harness.backend.arm import arm_names
+from harness.diagnose.advise import Advice, choice_of
 from harness.outcomes.answer import BackendAnswer, CaseAnswer, risks_by_backend
 from harness.outcomes.case_state import CaseState
+from harness.rows.store import read_info
 from harness.text import Console, command, counted, duration, grid, one_line
 
 MOST_LINES = 40
@@ -235,11 +237,13 @@ def _changes(advice: Advice) -> list[str]:
 
 
 def _repro(advice: Advice, able: Sequence[BackendAnswer]) -> list[str]:
-    """Returns the command that shows the gravest risk without us."""
+    """Returns the command that shows the gravest risk without us: `repro` takes the worst failure of a case,
+    which is the one that the risk tells."""
     risks = (*advice.answer.risks, *advice.answer.risks_elsewhere)
     if not risks:
         return []
     risk = min(risks, key=lambda risk: risk.case.state.gravity)
     backend = next(backend for backend in able if backend.name == risk.backends[0])
-    words = ["grammarbench", "repro", str(advice.folder), risk.case.case_id, "--backends", arm_name(backend)]
+    name = arm_names(read_info(advice.folder).arms)[backend.key[:3]]
+    words = ["grammarbench", "repro", str(advice.folder), risk.case.case_id, "--backends", name]
     return ["The worst one as a script without GrammarBench:", command([*words, "--script", "fault.py"])]

@@ -13,6 +13,9 @@ from failing import CASES, OUTLINES, row
 
 from harness.diagnose.repro import find_failure
 from harness.errors import BadInput
+from harness.outcomes.answer import read_answer
+from harness.report.cases.data import explore
+from harness.report.page.inputs import read_inputs
 from harness.rows.row import CHECKS_MODE, VERDICT, Finding, Row
 
 STAR = "star"
@@ -75,3 +78,43 @@ def test_a_finding_comes_before_a_verdict_that_is_documented(tmp_path: Path) -> 
     assert find_failure(run, STAR, "outlines-core", None, None).finding is None
     run = a_run(tmp_path / "wrong", [replace(refused, findings=(mismatch,))])
     assert find_failure(run, STAR, "outlines-core", None, None).finding is None, "the verdict comes first"
+
+
+def test_the_worst_failure_is_shown_which_an_answer_and_a_page_tell_first(tmp_path: Path) -> None:
+    """A refused valid output comes before it in the run, in another row and in the same one."""
+    escapes = replace(WRONG, cause="escape", text="forbids an escape")
+    allowed = replace(WRONG, cause="control_character", text="allows a raw tab", over=0, under=2)
+    run = a_run(tmp_path, [row(0, OUTLINES, 1, accepted=False), checked("probe", escapes, WRONG, allowed)])
+    for check in (None, "the_mask_is_exact"):
+        assert find_failure(run, STAR, "outlines-core", None, None, check).finding == allowed
+    (backend,) = read_answer(run).backends
+    proof = backend.cases[0].proof
+    assert proof is not None and proof.said == allowed.text
+    inputs = read_inputs([run])
+    (detail,) = explore(inputs.cases, inputs.tried).details
+    assert detail["notes"][0]["findings"][0]["text"] == allowed.text
+
+
+def test_of_equally_bad_failures_the_one_that_an_output_shows_is_the_worst(tmp_path: Path) -> None:
+    accepted = row(0, OUTLINES, 1, valid=False, accepted=True)
+    allowed = replace(WRONG, over=0, under=2)
+    wrote = replace(WRONG, over=0, cause="invalid", text="violates it", examples=(b"zz".hex(),))
+    by_check = [checked("probe", allowed, wrote)]
+    for name, rows, finding in (
+        ("walk", [*by_check, accepted], None),
+        ("written", by_check, wrote),
+    ):
+        run = a_run(tmp_path / name, rows)
+        assert find_failure(run, STAR, "outlines-core", None, None).finding == finding
+        (backend,) = read_answer(run).backends
+        proof = backend.cases[0].proof
+        assert proof is not None and proof.said == (finding.text if finding else "")
+
+
+def test_a_walk_that_a_check_made_is_not_that_of_an_instance(tmp_path: Path) -> None:
+    own = replace(WRONG, instance=None, walk=(3,))
+    assert not find_failure(
+        a_run(tmp_path / "own", [checked("probe", own)]), STAR, "outlines-core", None, None
+    ).is_of_instance
+    along = a_run(tmp_path / "along", [checked("probe", replace(own, instance=0))])
+    assert find_failure(along, STAR, "outlines-core", None, None).is_of_instance

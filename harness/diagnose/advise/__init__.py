@@ -4,8 +4,8 @@ In: cases of the user. Out: an `Advice`: the answer of a run over them, the opti
 rewrites of the schemas that do not work, proven to mean the same and tried on the same backends.
 """
 
-from harness.diagnose.advise.advice import Advice, advise, arm_name
+from harness.diagnose.advise.advice import Advice, advise
 from harness.diagnose.advise.rewritten import Change
 from harness.diagnose.advise.stored import choice_of
 
-__all__ = ["Advice", "Change", "advise", "arm_name", "choice_of"]
+__all__ = ["Advice", "Change", "advise", "choice_of"]

@@ -9,10 +9,9 @@ from pathlib import Path
 from harness.backend.environments.build import python_of
 from harness.backend.registry import parse_spec
 from harness.cases.case import Case, Instance
-from harness.checks import is_policy
 from harness.errors import BadInput, did_you_mean
-from harness.outcomes.outcome import MORE, is_documented, outcome
-from harness.rows.row import DECLINED, OURS, VERDICT, Finding, Row, verdict
+from harness.outcomes.outcome import Fault, faults, telling
+from harness.rows.row import DECLINED, OURS, Finding, Row, verdict
 from harness.rows.store import read_cases, read_info, read_rows
 
 
@@ -30,6 +29,14 @@ class Failure:
     python: str = sys.executable
     """The interpreter of the environment that holds the backend at its version."""
 
+    @property
+    def is_of_instance(self) -> bool:
+        """Was it seen along the instance? A check may have made a walk of its own."""
+        if not self.case.instances:
+            return False
+        is_along = self.row.instance is not None or self.finding is None or self.finding.instance is not None
+        return is_along or not self.finding.walk
+
 
 def find_failure(
     folder: Path,
@@ -39,10 +46,12 @@ def find_failure(
     number: int | None,
     check: str | None = None,
 ) -> Failure:
-    """Returns the first failing row of that case (given by name or id) and backend. Raises BadInput.
+    """Returns the worst failure of that case (given by name or id) and backend, of the first vocabulary with
+    which it fails, the first of those that are equally bad: what an answer tells of the case. Raises
+    BadInput.
 
-    With a number, of the walks of that instance and of what checks found along it: the first that fails, else
-    any. With a check, the first row with a finding of it, rather one that is not documented.
+    With a number, of the walks of that instance and of what checks found along it: the worst that fails, else
+    any. With a check, the worst finding of it, rather one that is not documented.
     """
     info = read_info(folder)
     suites_and_cases = [(suite, case) for suite, _, case in read_cases(folder)]
@@ -102,21 +111,13 @@ class _Seen:
     is_whole: bool
     """Is the row itself asked for, and not only findings of it?"""
 
-    @property
-    def fails(self) -> bool:
-        if self.is_whole:
-            return outcome(self.row).fails
-        return any(_rank(finding) == 0 for finding in self.findings)
-
-
-def _rank(finding: Finding) -> int:
-    """Returns how much there is to show in it, 0 for what fails the case; then come what is undocumented,
-    what is documented, and what only tells of others."""
-    if finding.cause == MORE:
-        return 3
-    if finding.documented:
-        return 2
-    return int(finding.check == VERDICT or is_policy(finding.check))
+    def faults(self) -> list[Fault]:
+        """Returns the faults that are asked for and cost the case, in the order of the row."""
+        return [
+            fault
+            for fault in faults(self.row)
+            if fault.fails and (self.is_whole or fault.finding in self.findings)
+        ]
 
 
 def _chosen(rows: list[Row], number: int | None, check: str | None) -> tuple[Row, Finding | None]:
@@ -127,10 +128,16 @@ def _chosen(rows: list[Row], number: int | None, check: str | None) -> tuple[Row
         seen = _of_instance(rows, number)
     if check is not None:
         return _with_check(seen, number, check)
-    failed = [each for each in seen if each.fails] or [each for each in seen if each.row.status in DECLINED]
+    failed = [(each.row, fault) for each in seen for fault in each.faults()]
+    if failed:
+        first = failed[0][0].vocabulary
+        here = [one for one in failed if one[0].vocabulary == first]
+        row, fault = min(here, key=lambda one: one[1].order)
+        return row, fault.finding
+    declined = [each for each in seen if each.row.status in DECLINED]
     noted = [each for each in seen if each.findings and (number is None or each.is_whole)]
-    chosen = (failed or noted or [each for each in seen if each.row.status in OURS] or seen)[0]
-    return chosen.row, _finding(chosen)
+    chosen = (declined or noted or [each for each in seen if each.row.status in OURS] or seen)[0]
+    return chosen.row, _noted(chosen)
 
 
 def _of_instance(rows: list[Row], number: int) -> list[_Seen]:
@@ -152,7 +159,7 @@ def _part(row: Row, number: int) -> _Seen:
 
 
 def _with_check(seen: list[_Seen], number: int | None, check: str) -> tuple[Row, Finding]:
-    """Returns the first finding of the check that fails the case, or else the first one of it."""
+    """Returns the worst finding of the check that fails the case, or else the first one of it."""
     found = [(each.row, finding) for each in seen for finding in each.findings]
     of_check = [(row, finding) for row, finding in found if finding.check == check]
     if not of_check:
@@ -161,19 +168,13 @@ def _with_check(seen: list[_Seen], number: int | None, check: str) -> tuple[Row,
         raise BadInput(
             f'{which} has no finding "{check}"{did_you_mean(check, names) or "; it has none at all"}'
         )
-    return min(of_check, key=lambda pair: _rank(pair[1]))
+    return min(of_check, key=lambda pair: telling(pair[1]))
 
 
-def _finding(seen: _Seen) -> Finding | None:
-    """Returns the finding that is the failure; None where the verdict is.
-
-    A verdict that the backend documents comes behind what it does not.
-    """
-    first = min(seen.findings, key=_rank, default=None)
-    verdict_fails = seen.is_whole and verdict(seen.row.status, seen.row.valid, seen.row.accepted) not in (
-        "pass",
-        "unjudged",
-    )
-    if verdict_fails and not (is_documented(seen.row) and first is not None and _rank(first) == 0):
+def _noted(seen: _Seen) -> Finding | None:
+    """Returns what there is to show of a row that fails nothing: None where its verdict is wrong, as the
+    backend documents, else the first finding."""
+    judged = verdict(seen.row.status, seen.row.valid, seen.row.accepted)
+    if seen.is_whole and judged not in ("pass", "unjudged"):
         return None
-    return first
+    return min(seen.findings, key=telling, default=None)

@@ -13,6 +13,7 @@ from harness.outcomes.answer.cases import CaseAnswer, CaseKey, Proofs
 from harness.outcomes.answer.certainty import NOTHING, grounds, grounds_unranked, sure, unchecked, unfinished
 from harness.outcomes.answer.risks import and_in_more, is_shown_by, sentence_of
 from harness.outcomes.case_state import CaseState
+from harness.outcomes.outcome import LAST
 from harness.outcomes.slow_compiles import Compiles
 from harness.outcomes.summary import each_taken_in, summarize
 from harness.rows.store import read_end, read_info, read_rows, read_samples
@@ -216,7 +217,7 @@ def _risks(ranked: Sequence[BackendAnswer]) -> list[Risk]:
     risks = [group for groups in worst.values() for group in groups]
     alike = Counter(_check_of(case, names) for case, names, _ in risks)
     for case, names, place in risks:
-        shown = case.proof.order[1:] if case.proof is not None else (True, True)
+        shown = case.proof.order[1:] if case.proof is not None else LAST[1:]
         check = _check_of(case, names)
         if check and check not in alike:
             continue  # the first case of this check has told it

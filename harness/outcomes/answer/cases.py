@@ -12,11 +12,11 @@ from harness.cases.case import Case
 from harness.checks import judging_dialects
 from harness.checks.documents import TOKENS_LEAD
 from harness.oracle.judge.asked import Judge
-from harness.outcomes.case_state import WROTE_INVALID, CaseState, state_of_fault
+from harness.outcomes.case_state import CaseState
 from harness.outcomes.controls import Enforcing
-from harness.outcomes.outcome import faults
+from harness.outcomes.outcome import Order, Outcome, faults, order_of
 from harness.outcomes.summary import ArmKey, arm_key
-from harness.rows.row import CHECKS_MODE, DECLINED, OUT_OF_TIME, Finding, Row
+from harness.rows.row import CHECKS_MODE, DECLINED, OUT_OF_TIME, Row
 from harness.rows.store import published_without, read_cases
 from harness.text import one_line
 
@@ -99,12 +99,12 @@ class Proof:
     """The check that found it; empty for the verdict on an instance."""
     content: bytes = field(default=b"", repr=False)
     """The whole output, where a check let the backend write it."""
+    kind: Outcome = Outcome.FINDING
 
     @property
-    def order(self) -> tuple[int, bool, bool]:
-        """Returns a key that puts the gravest proofs first, and of one state those with an instance, then
-        those with any document."""
-        return self.state.gravity, self.instance is None, not self.document
+    def order(self) -> Order:
+        """Returns the key of the fault that it is of, by which `repro` takes the worst one too."""
+        return order_of(self.state, self.kind, self.instance, bool(self.document))
 
 
 @dataclass(frozen=True)
@@ -316,31 +316,33 @@ def _same(one: Proof, other: Proof) -> bool:
 def _proofs_of(row: Row) -> Iterable[Proof]:
     """Yields what the row shows: each fault that costs the case, and its refusal."""
     if row.status in DECLINED:
-        yield Proof(CaseState.REFUSED, "", one_line(row.text, LONGEST_SAID, folded=True))
+        text = one_line(row.text, LONGEST_SAID, folded=True)
+        yield Proof(CaseState.REFUSED, "", text, kind=Outcome.DECLINED)
         return
     for fault in faults(row):
         if not fault.fails:
             continue
         if fault.finding is None:
             yield Proof(
-                state_of_fault(fault.kind, None),
+                fault.state,
                 "",
                 one_line(row.text, LONGEST_SAID, folded=True),
-                row.instance,
+                fault.instance,
                 one_line(row.instance_name, 120),
                 check=row.checking if row.mode == CHECKS_MODE else "",
+                kind=fault.kind,
             )
             continue
         finding = fault.finding
-        wrote = _written(finding) if finding.cause in WROTE_INVALID else b""
-        for constraint in [""] if wrote else _constraints_of(finding.cause):
+        for constraint in [""] if fault.wrote else _constraints_of(finding.cause):
             yield Proof(
                 fault.state,
                 constraint,
                 one_line(finding.text, LONGEST_SAID, folded=True),
-                document=_shown(wrote),
+                document=_shown(fault.wrote),
                 check=finding.check,
-                content=wrote,
+                content=fault.wrote,
+                kind=fault.kind,
             )
 
 
@@ -349,12 +351,3 @@ def _constraints_of(cause: str) -> Iterator[str]:
     is_keyword = cause.startswith(KEYWORD)
     for name in cause.removeprefix(KEYWORD).split("+"):
         yield (name if is_keyword else CAUSES.get(name, name.replace("_", " ")))[:80]
-
-
-def _written(finding: Finding) -> bytes:
-    """Returns the output that the backend wrote, which is the finding's first example, as hex; empty where
-    there is none."""
-    try:
-        return bytes.fromhex(finding.examples[0]) if finding.examples else b""
-    except ValueError:
-        return b""

@@ -12,7 +12,6 @@ from harness.backend.arm import arm_names
 from harness.measure.figures import ALL
 from harness.measure.record import has_measurement, read_measurement
 from harness.outcomes import compare, differences, expected, metrics, outcome
-from harness.outcomes.case_state import CaseState
 from harness.outcomes.delayed import DelayedCases
 from harness.outcomes.gate import Gate
 from harness.outcomes.history import measurements
@@ -32,9 +31,6 @@ backend, as many as a dashboard of charts can bear."""
 
 EXAMPLES = 3
 """Cases that a change of counts names."""
-
-MILDEST = (len(CaseState), 0)
-"""The key of what is no fault in the order of faults: behind all of them."""
 
 KINDS: dict[str, Kind] = {"worse": "worse", "better": "better", "other": "other", "policy": "other"}
 
@@ -117,9 +113,9 @@ class Noticed:
         self.faults: dict[str, dict[tuple[str, str], set[str]]] = {}
         self.undocumented: dict[str, dict[tuple[str, str], set[str]]] = {}
         self.cases: dict[str, dict[tuple[str, str], outcome.CaseRows]] = {}
-        self.messages: dict[tuple[str, str, str], tuple[tuple[int, int], str]] = {}
+        self.messages: dict[tuple[str, str, str], tuple[outcome.Order, str]] = {}
         """For each arm, suite and case the order of its worst fault, and the message about that."""
-        self.order: dict[str, tuple[int, int]] = {}
+        self.order: dict[str, tuple[int, ...]] = {}
         """For each name of a fault its key in the order of gravity."""
         self.arms: dict[str, expected.RecordedArm] = {}
         self.names: dict[str, str] = {}
@@ -134,13 +130,13 @@ class Noticed:
         key = (row.suite, row.case_id)
         self.names["/".join(key)] = row.case
         faults = list(outcome.faults(row))
-        self.order |= {expected.fault_name(fault): fault.order for fault in faults}
+        self.order |= {expected.fault_name(fault): fault.order[:2] for fault in faults}
         documented = {expected.fault_name(fault) for fault in faults if fault.documented}
         wrong = expected.undirected(expected.faults_of_row(row))
         self.faults.setdefault(name, {}).setdefault(key, set()).update(wrong)
         self.cases.setdefault(name, {}).setdefault(key, outcome.CaseRows()).add(row)
         self.undocumented.setdefault(name, {}).setdefault(key, set()).update(wrong - documented)
-        order = min((fault.order for fault in faults if not fault.documented), default=MILDEST)
+        order = min((fault.order for fault in faults if not fault.documented), default=outcome.LAST)
         if wrong and ((name, *key) not in self.messages or order < self.messages[name, *key][0]):
             self.messages[name, *key] = order, one_line(_said(row, faults))[:400]
 
@@ -169,7 +165,7 @@ class Noticed:
 
     def _worst_first(self, names: Iterable[str]) -> tuple[str, ...]:
         """Returns the names of faults by gravity, those of one gravity by name."""
-        return tuple(sorted(names, key=lambda name: (self.order.get(name, MILDEST), name)))
+        return tuple(sorted(names, key=lambda name: (self.order.get(name, outcome.LAST), name)))
 
 
 def _said(row: Row, faults: Sequence[outcome.Fault]) -> str:

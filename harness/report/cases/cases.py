@@ -17,7 +17,17 @@ from harness.backend.vocabulary import Vocabulary, load_vocabulary
 from harness.cases.case import Instance
 from harness.errors import BadInput
 from harness.outcomes.delayed import Delayed, delayed_of
-from harness.outcomes.outcome import NOT_COMPILED, CaseOutcome, CaseRows, Outcome, outcome
+from harness.outcomes.outcome import (
+    LAST,
+    NOT_COMPILED,
+    CaseOutcome,
+    CaseRows,
+    Order,
+    Outcome,
+    outcome,
+    telling,
+    worst_fault,
+)
 from harness.outcomes.summary import arm_key
 from harness.report.cases.failing import CASE_KINDS, LOST, OUTCOMES, CaseKey, Who, case_kind, kind_of
 from harness.rows.row import CHECKS_MODE, DECLINED, Row
@@ -45,6 +55,8 @@ class Note:
     kind: str
     row: dict[str, Any]
     """What is kept of the row."""
+    order: Order
+    """That of the worst fault of the row."""
 
 
 @dataclass
@@ -71,6 +83,10 @@ class CaseNoted:
     def kind(self, who: Who) -> str:
         """Returns what it came to on the arm, one of CASE_KINDS."""
         return case_kind(self.rows[who], who in self.documented)
+
+    def worst_first(self) -> list[Note]:
+        """Returns the notes, the worst first, as an answer and `grammarbench repro` tell it."""
+        return sorted(self.notes.values(), key=lambda note: note.order)
 
     @property
     def failing(self) -> bool:
@@ -133,7 +149,8 @@ class Cases:
         if len(case.notes) >= NOTES:
             case.more += 1
             return
-        case.notes[kept] = Note(who, along, failed, _kept(row))
+        worst = worst_fault(row)
+        case.notes[kept] = Note(who, along, failed, _kept(row), worst.order if worst is not None else LAST)
 
 
 def kept_tags(row: Row) -> tuple[str, ...]:
@@ -156,7 +173,7 @@ def _kept(row: Row) -> dict[str, Any]:
             examples=[example[:200] for example in finding.examples[:EXAMPLES]],
             walk=list(finding.walk[:WALK]),
         )
-        for finding in row.findings[:FINDINGS]
+        for finding in sorted(row.findings, key=telling)[:FINDINGS]
     ]
     return _there(
         status=row.status,
@@ -199,7 +216,7 @@ def details(
             order = sorted(range(len(source.instances)), key=lambda number: number not in failed)[:INSTANCES]
             detail["instances"] = [_instance(number, source.instances[number]) for number in sorted(order)]
             detail["more_instances"] = max(0, len(source.instances) - INSTANCES)
-            for note, raw in zip(case.notes.values(), detail["notes"], strict=True):
+            for note, raw in zip(case.worst_first(), detail["notes"], strict=True):
                 if note.instance is not None and note.instance < len(source.instances):
                     name = note.who[1][3]
                     sha256 = str(known.get(name, {}).get("sha256", ""))
@@ -213,7 +230,7 @@ def _blank(case: CaseNoted, positions: dict[Who, int]) -> dict[str, Any]:
     letters = list(LETTERS.values())
     by_arm = {positions[who]: walks for who, walks in case.walks.items()}
     notes = []
-    for note in case.notes.values():
+    for note in case.worst_first():
         where: dict[str, Any] = {"arm": positions[note.who], "kind": note.kind}
         notes.append(where | ({} if note.instance is None else {"instance": note.instance}) | note.row)
     walks = {
@@ -232,7 +249,8 @@ def _blank(case: CaseNoted, positions: dict[Who, int]) -> dict[str, Any]:
 
 
 def first_note(detail: dict[str, Any], arm: int) -> dict[str, Any] | None:
-    """Returns the first note of the arm that is not our own fault: what the page shows again of it."""
+    """Returns the first note of the arm that is not our own fault, which is the worst: what the page shows
+    again of it."""
     mine = (note for note in detail["notes"] if note["arm"] == arm and note["kind"] != LOST)
     return next(mine, None)
 

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from harness.outcomes.answer import Answer, BackendAnswer, CaseAnswer, evidence, risks_by_backend
 from harness.outcomes.case_state import STATES, CaseState
+from harness.outcomes.outcome import LAST, Order
 from harness.report.cases.explorer import LISTED
 from harness.report.page.content import Content
 from harness.report.page.lines import Line
@@ -114,8 +115,8 @@ def case_lines(backends: Sequence[BackendAnswer]) -> list[CaseLine]:
     return sorted(made, key=lambda line: (_gravity(line), line.suite, line.case))
 
 
-def _gravity(line: CaseLine) -> tuple[int, bool, bool]:
+def _gravity(line: CaseLine) -> Order:
     """Returns a key that puts the gravest cases first, and of one state those that a document shows."""
     return min(
-        cell.proof.order if cell.proof else (cell.state.gravity, True, True) for cell in line.cells if cell
+        cell.proof.order if cell.proof else (cell.state.gravity, *LAST[1:]) for cell in line.cells if cell
     )
