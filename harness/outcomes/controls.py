@@ -5,9 +5,10 @@ An adapter of somebody else's that lets everything through is a backend like any
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from harness.outcomes.summary import ArmKey, arm_key
+from harness.outcomes.summary import ArmKey, ArmSummary, arm_key, common_solved
 from harness.rows.row import CHECKS_MODE, DECLINED, Row, RunInfo
 
 CONTROLS = frozenset({"unconstrained"})
@@ -52,6 +53,14 @@ def controls(info: RunInfo) -> set[ArmKey]:
     """Returns the arms of a run that are controls; none where the run has nothing else to look at."""
     found = _made_to_enforce_nothing(info)
     return found if len(found) < len(info.arms) * len(info.vocabularies) else set()
+
+
+def solved_by_all(arms: Sequence[tuple[ArmSummary, bool]]) -> set[tuple[str, str]]:
+    """Returns the cases that all arms solve, each given with whether it is a control. Controls are left out
+    where there are others, for they solve only what has no invalid instance; none where there are no two arms
+    to compare."""
+    tried = [arm for arm, is_control in arms if not is_control] or [arm for arm, _ in arms]
+    return common_solved(tried) if len(arms) > 1 else set()
 
 
 def _made_to_enforce_nothing(info: RunInfo) -> set[ArmKey]:

@@ -19,7 +19,7 @@ from harness.report.figures.curves import Curve
 from harness.report.frames.load import load
 from harness.report.labels import LONGEST, told_apart
 from harness.report.page.inputs import Inputs, read_inputs
-from harness.report.page.lines import common, solved_by_all
+from harness.report.page.lines import common, solved
 from harness.report.page.matrix import Matrix, matrix
 from harness.report.page.page import render
 from harness.report.page.sections.heat import heat_map
@@ -58,7 +58,7 @@ def controlled(synthetic: ModuleType, folder: Path, *arms: Arm) -> Path:
 
 
 def matrix_of(inputs: Inputs) -> Matrix:
-    return matrix(inputs, solved_by_all(inputs.lines))
+    return matrix(inputs, solved(inputs.lines))
 
 
 def test_a_control_is_never_the_best_and_takes_no_case_from_the_others(

@@ -10,8 +10,9 @@ import numpy as np
 
 from harness.measure.protocol import MeasuredArm
 from harness.measure.record import read_measurement
+from harness.outcomes.controls import solved_by_all
 from harness.outcomes.metrics import few
-from harness.outcomes.summary import ArmSummary, Nanoseconds, common_solved, pairs
+from harness.outcomes.summary import ArmSummary, Nanoseconds, pairs
 from harness.report.figures.estimates import quantile
 from harness.report.frames.rows import COUNT, TEXT, TIME, WHOSE, Line, Seen
 from harness.report.tables.time import SHARES, time_frame
@@ -30,8 +31,7 @@ REQUESTS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2e": "end to end"}
 
 def of_walks(arms: Sequence[ArmSummary], seen: Seen) -> Iterator[Line]:
     """Yields the times that were taken while walking, of every arm of a run."""
-    tried = [arm for arm in arms if arm.key not in seen.controls] or arms
-    common = common_solved(tried) if len(arms) > 1 else set()
+    common = solved_by_all([(arm, arm.key in seen.controls) for arm in arms])
     for arm in arms:
         yield from of_arm(arm, seen, common)
 

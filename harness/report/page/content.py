@@ -13,7 +13,7 @@ from harness.report.cases.data import Explored, explore
 from harness.report.page import failing_cases
 from harness.report.page.failing_cases import FailingCases
 from harness.report.page.inputs import Inputs
-from harness.report.page.lines import Common, common, solved_by_all
+from harness.report.page.lines import Common, common, solved
 from harness.report.page.matrix import Matrix, matrix
 from harness.report.page.verdict import PageVerdict, verdict
 
@@ -48,7 +48,7 @@ class Content:
     @cached_property
     def matrix(self) -> Matrix:
         """Returns the summary of every arm."""
-        return matrix(self.inputs, solved_by_all(self.inputs.lines))
+        return matrix(self.inputs, solved(self.inputs.lines))
 
     @cached_property
     def verdict(self) -> PageVerdict:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.backend.arm import are_versions
+from harness.outcomes.controls import solved_by_all
 from harness.outcomes.metrics import values_of
-from harness.outcomes.summary import ArmSummary, common_solved
+from harness.outcomes.summary import ArmSummary
 from harness.report.figures import charts
 from harness.report.labels import told_apart
 from harness.rows.again import resume
@@ -127,16 +128,14 @@ class Common:
     summaries: list[dict[str, Any]]
 
 
-def solved_by_all(lines: Sequence[Line]) -> set[tuple[str, str]]:
-    """Returns the cases that all arms solve but the controls, which solve what has no invalid instance only;
-    none where there are no two arms to compare."""
-    tried = [line for line in lines if not line.is_control] or lines
-    return common_solved([line.arm for line in tried]) if len(lines) > 1 else set()
+def solved(lines: Sequence[Line]) -> set[tuple[str, str]]:
+    """Returns the cases that all arms of the lines solve (`solved_by_all`)."""
+    return solved_by_all([(line.arm, line.is_control) for line in lines])
 
 
 def common(lines: Sequence[Line]) -> Common | None:
     """Times on the common solved set; None where there is nothing to compare."""
-    keys = solved_by_all(lines)
+    keys = solved(lines)
     if not keys:
         return None
     return Common(

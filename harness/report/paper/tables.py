@@ -13,7 +13,7 @@ from harness.report.figures.estimates import conformance
 from harness.report.frames import times
 from harness.report.frames.rows import Seen
 from harness.report.page.inputs import Inputs, Subject
-from harness.report.page.lines import RunSeen, solved_by_all
+from harness.report.page.lines import RunSeen, solved
 from harness.report.paper.latex import escape, table
 from harness.report.tables.instances import percent
 from harness.report.tables.masks import masks_frame
@@ -170,7 +170,7 @@ def _walked(inputs: Inputs) -> Iterator[Found]:
     """
     measured = {one.folder for one in inputs.measured}
     lines = [line for line in inputs.lines if line.run.folder not in measured]
-    common = solved_by_all(lines)
+    common = solved(lines)
     for line in lines:
         for found in times.of_arm(line.arm, Seen("", line.run.info), common):
             if found["cases"] == ("common" if common else "own"):
