@@ -99,7 +99,7 @@ function instanceShown(detail, instance) {
 function judgement(detail, instance) {
   const lines = instance && detail.judgements?.[instance.number];
   if (!lines || instance.left_off || detail.grammar_left_off) return "";
-  return [`grammar = ${JSON.stringify(detail.grammar)}`, `text = ${JSON.stringify(instance.content)}`, lines, `# the case says: ${instance.valid ? "valid" : "invalid"}`, ""].join("\n");
+  return [`grammar = ${JSON.stringify(detail.grammar)}`, `instance = ${JSON.stringify(instance.content)}.encode()`, lines, `# the case says: ${instance.valid ? "valid" : "not valid"}`, ""].join("\n");
 }
 
 const EXPECTED = { over_constrained: "True True on every line: the grammar allows it", under_constrained: "False on the last line: the grammar forbids it", declined: "no error: the grammar is right (a library that keeps its errors to itself prints nothing; the command shows them)" };

@@ -15,7 +15,7 @@ import pytest
 from harness.backend.grammar import Grammar
 from harness.cases.case import Case
 from harness.cases.case_json import cases_from_json
-from harness.diagnose.repro.evidence import evidence
+from harness.diagnose.repro.evidence import Validators
 from harness.diagnose.repro.standalone import Shown, stand_alone
 from harness.diagnose.shrink import Outcome
 from harness.oracle.judge import is_valid
@@ -128,14 +128,12 @@ def test_a_grammar_that_no_validator_knows_has_no_evidence() -> None:
     assert printed == [] and "because the text is a sentence of the grammar" in text
 
 
-def test_a_regex_and_a_choice_are_asked_too_and_a_slow_one_is_not_cited(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_regex_and_a_choice_are_asked_too_and_a_slow_one_is_not_cited() -> None:
     assert scripted(Grammar("regex", "a+"), b"aa", True)[1] == ["regex.fullmatch: the instance is valid"]
     assert scripted(Grammar("choice", '["a"]'), b"b", False)[1] == ["json.loads: the instance is not valid"]
-    monkeypatch.setattr("harness.diagnose.repro.evidence.SECONDS", 2.0)
     slow = Grammar("regex", "(a|b|ab)*(?=(?P<x>c))(?P=x)d(a|aa)+$|((a*)*)*b")
-    found = evidence(slow, b"a" * 60, False, None, False)
+    with Validators(seconds=2.0) as validators:
+        found = validators.evidence(slow, b"a" * 60, False, None, False)
     assert found is None or found.agrees
 
 
@@ -157,6 +155,39 @@ def test_a_script_shows_the_backend_where_its_validator_is_missing(
     said, walked = printed_by(lacking + text)
     assert said.startswith("the instance is not judged here: ") and module in said
     assert walked.endswith("True True")
+
+
+@pytest.mark.parametrize(
+    ("cause", "walk", "ends", "said"),
+    [
+        ("escape", b'"a', False, "the instance, which begins with the walk, is valid"),
+        ("escape", b'"ab"', True, "the instance is valid"),
+        ("escape", b'"a\\', False, ""),
+        ("early_end", b'"a', True, ""),
+        ("invalid", b"[1]", True, "the output is not valid"),
+    ],
+)
+def test_an_instance_is_judged_only_where_the_walk_is_its_own(
+    cause: str, walk: bytes, ends: bool, said: str
+) -> None:
+    """A check may have made the walk, or left the instance: then what is true of it tells nothing."""
+    shown = Shown(
+        library="a 1",
+        grammar=one({"type": "string"}).grammar,
+        content=b'"ab"',
+        valid=True,
+        walk=(walk,),
+        asserts_formats=False,
+        ends=ends,
+        outcome=Outcome("unjudged", check="the_mask_is_exact", cause=cause, direction="over"),
+        text="a fact does not hold",
+        words=(walk,),
+        vocabulary="bytes",
+    )
+    text = stand_alone(shown, BODY)
+    judged = [line for line in printed_by(text) if "Validator: " in line]
+    assert [line.partition(": ")[2] for line in judged] == [said] * bool(said)
+    assert ("because the output is not valid, says" in text) == (cause == "invalid")
 
 
 def test_where_one_matcher_of_regexes_errs_the_other_one_is_cited() -> None:

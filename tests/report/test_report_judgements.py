@@ -17,6 +17,7 @@ from report_schema import SCHEMA
 
 from harness.backend.grammar import Grammar
 from harness.cases.case import Case, Instance, case_id
+from harness.diagnose.repro import evidence
 from harness.report.cases import judgements
 from harness.report.cases.data import as_json, explore
 from harness.report.cases.judgements import add_judgements
@@ -47,10 +48,13 @@ def made(
     ("dialect", "text", "content", "valid", "options", "names"),
     [
         ("json_schema", '{"type": "string"}', b'"a"', True, {}, "Draft202012Validator"),
-        ("json_schema", '{"type": "number"}', b"NaN", False, {}, "Draft202012Validator"),
+        ("json_schema", '{"type": "number"}', b"NaN", False, {}, "json.loads"),
         ("json_schema", ITEMS, b'["x"]', False, {"draft": "draft7"}, "Draft7Validator"),
         ("json_schema", '{"format": "ipv4"}', b'"x"', False, {"format": "assert"}, "FORMAT_CHECKER"),
+        # ECMA-262 takes only ASCII digits for \d, and jsonschema takes every digit of Unicode.
+        ("json_schema", r'{"pattern": "^\\d$"}', '"\u0663"'.encode(), False, {}, "jsonschema_rs"),
         ("regex", r"\d+", b"12", True, {}, "regex.fullmatch"),
+        ("choice", '["a"]', b"b", False, {}, "json.loads"),
     ],
 )
 def test_the_lines_say_what_the_case_says(
@@ -59,16 +63,15 @@ def test_the_lines_say_what_the_case_says(
     detail = made(tmp_path / "run", dialect, text, content, valid, **options)
     lines = detail["judgements"]["0"]
     assert names in lines
-    script = f"grammar = {text!r}\ntext = {content.decode()!r}\n{lines}"
+    script = f"grammar = {text!r}\ninstance = {content!r}\n{lines}"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-    assert (done.stdout, done.stderr) == ("valid\n" if valid else "invalid\n", "")
+    assert done.stdout.endswith("the instance is valid\n" if valid else "the instance is not valid\n")
+    assert done.stderr == ""
 
 
 @pytest.mark.parametrize(
     ("dialect", "text", "content", "valid", "options"),
     [
-        # ECMA-262 takes only ASCII digits for \d, and the library takes every digit of Unicode.
-        ("json_schema", r'{"pattern": "^\\d$"}', '"\u0663"'.encode(), False, {}),
         ("json_schema", ITEMS, b'["x"]', False, {}),
         ("json_schema", '{"type": "nothing"}', b"1", False, {}),
         ("json_schema", "[", b"1", False, {}),
@@ -85,5 +88,6 @@ def test_there_are_none_where_they_do_not_say_it(
 
 def test_lines_that_take_too_long_are_left_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judgements, "SECONDS", 0.5)
-    monkeypatch.setattr(judgements, "REGEX", "import time\ntime.sleep(30)\nprint('valid')")
+    sleeps = [("regex.fullmatch", ["import time", "time.sleep(30)", "verdict = True"])]
+    monkeypatch.setattr(evidence, "_questions", lambda *_: sleeps)
     assert "judgements" not in made(tmp_path / "run", "regex", "a", b"a", True)

@@ -1,17 +1,18 @@
-"""Writes the lines with which a script asks an independent validator about its instance; each of them has
-been run before it is printed."""
+"""Writes the lines with which a script, or the page of a case, asks an independent validator about an
+output; each of them has been run before it is shown."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from harness.backend.grammar import Grammar
+from harness.backend.process.child import Answer, Handler
+from harness.backend.process.lost import Lost
+from harness.backend.process.service import Service
 from harness.oracle.judge.drafts import CLASSES, class_name, draft_of, validator_line
 from harness.oracle.judge.pattern import NotAPattern, written_out
 from harness.oracle.judge.unjudgeable import Unjudgeable
@@ -19,8 +20,9 @@ from harness.oracle.judge.unjudgeable import Unjudgeable
 LONGEST = 4000
 """Most characters of the instance as a script spells it; a longer one is not judged there."""
 SECONDS = 20.0
-"""The seconds that one trial of the lines may take, because a pattern may take for ever."""
-MEMORY = 4 << 30
+"""The seconds that one trial of a script's lines may take, because a pattern may take for ever."""
+MEMORY_BYTES = 4 << 30
+"""The resident memory that one of them may take."""
 
 INSTALLED = ("jsonschema", "jsonschema_rs", "regex")
 """The validators that a reader of the script may lack; the others come with Python."""
@@ -32,32 +34,85 @@ class Evidence:
 
     lines: tuple[str, ...]
     """Statements that ask the validator, print its verdict and assert that it is the one found here; they
-    need the variable `grammar`. Where the validator is not installed they say so, and the script goes on."""
+    need the variables `grammar`, a string, and `instance`, bytes. Where the validator is not installed they
+    say so, and the script goes on."""
     who: str
     """The validator's name, e.g. `jsonschema.Draft7Validator`."""
     agrees: bool
     """Does the validator agree with the case on the instance?"""
 
 
-def evidence(
-    grammar: Grammar, content: bytes, valid: bool, draft: str | None, formats: bool
-) -> Evidence | None:
-    """Returns the first validator that agrees with the case on the content; otherwise one that says the
-    opposite, if all that answer do. None where none answers, and where only one of two that were asked says
-    the opposite, because the truth is unknown then."""
-    if len(repr(content)) > LONGEST:
+class Validators:
+    """Validators that are asked by such lines, in a process of their own, because grammar and content may
+    come from anybody. `seconds` is the time that one trial may take."""
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self._seconds = seconds
+        self._service = Service(f"{__name__}:{open_validators.__name__}", memory_bytes=MEMORY_BYTES)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._service.close()
+
+    def evidence(
+        self,
+        grammar: Grammar,
+        content: bytes,
+        valid: bool,
+        draft: str | None,
+        formats: bool,
+        called: str = "the instance",
+    ) -> Evidence | None:
+        """Returns the first validator that agrees with the case on the content; otherwise one that says the
+        opposite, if all that answer do. None where none answers, and where only one of two that were asked
+        says the opposite, because the truth is unknown then. The content is `called` so where its verdict is
+        printed."""
+        if len(repr(content)) > LONGEST:
+            return None
+        asked = list(_questions(grammar, content, draft, formats))
+        for who, lines in asked:
+            if self._holds(grammar, content, [*lines, _asserted(valid)]):
+                return Evidence(_shown(called, who, lines, valid), who, True)
+        opposite = [
+            (who, lines)
+            for who, lines in asked
+            if self._holds(grammar, content, [*lines, _asserted(not valid)])
+        ]
+        if opposite and (len(opposite) == len(asked) > 1 or grammar.dialect != "json_schema"):
+            who, lines = opposite[0]
+            return Evidence(_shown(called, who, lines, not valid), who, False)
         return None
-    asked = list(_questions(grammar, content, draft, formats))
-    for who, lines in asked:
-        if _holds(grammar, content, [*lines, _asserted(valid)]):
-            return Evidence(_shown(content, who, lines, valid), who, True)
-    opposite = [
-        (who, lines) for who, lines in asked if _holds(grammar, content, [*lines, _asserted(not valid)])
-    ]
-    if opposite and (len(opposite) == len(asked) > 1 or grammar.dialect != "json_schema"):
-        who, lines = opposite[0]
-        return Evidence(_shown(content, who, lines, not valid), who, False)
-    return None
+
+    def _holds(self, grammar: Grammar, content: bytes, lines: list[str]) -> bool:
+        """Do these lines run to their end?"""
+        question = {"grammar": grammar.text, "lines": "\n".join(lines)}
+        try:
+            answer, _ = self._service.ask(question, content, seconds=self._seconds)
+        except Lost:
+            return False
+        return bool(answer["holds"])
+
+
+def open_validators() -> tuple[Handler, dict[str, Any]]:
+    """Returns the handler that runs such lines, and says whether they hold."""
+    import jsonschema  # noqa: F401 - imported once, and not for each question
+    import jsonschema_rs  # noqa: F401
+    import referencing  # noqa: F401
+    import regex  # noqa: F401
+
+    def answer(question: dict[str, Any], blob: bytes) -> Answer:
+        names = {"grammar": question["grammar"], "instance": blob}
+        try:
+            exec(question["lines"], names)  # ours: grammar and instance are only names in them
+        except Exception:  # whatever a library raises, these lines do not tell what is right
+            return {"holds": False}, b""
+        return {"holds": True}, b""
+
+    return answer, {}
 
 
 def _questions(
@@ -176,33 +231,10 @@ def _asserted(verdict: bool) -> str:
     return f"assert verdict is {verdict}"
 
 
-def _shown(content: bytes, who: str, lines: list[str], verdict: bool) -> tuple[str, ...]:
-    shown = f'print("{who}: the instance is", "valid" if verdict else "not valid")'
+def _shown(called: str, who: str, lines: list[str], verdict: bool) -> tuple[str, ...]:
+    shown = f'print("{who}: {called} is", "valid" if verdict else "not valid")'
     asked = [*lines, shown, _asserted(verdict)]
     if who.partition(".")[0] in INSTALLED:
-        missing = ["except ImportError as error:", "    print('the instance is not judged here:', error)"]
-        asked = ["try:", *(f"    {line}" for line in asked), *missing]
-    return (f"instance = {content!r}", *asked)
-
-
-def _holds(grammar: Grammar, content: bytes, lines: list[str]) -> bool:
-    """Do these lines run to their end? They run in a process of their own, because grammar and content may
-    come from anybody."""
-    limited = (
-        f"import resource\nresource.setrlimit(resource.RLIMIT_AS, ({MEMORY}, {MEMORY}))\n"
-        if os.name == "posix"
-        else ""
-    )
-    text = "\n".join([f"{limited}grammar = {grammar.text!r}", f"instance = {content!r}", *lines])
-    try:
-        done = subprocess.run(
-            [sys.executable, "-I", "-"],
-            input=text.encode("utf-8", "backslashreplace"),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=SECONDS,
-            check=False,
-        )
-    except (subprocess.TimeoutExpired, OSError):
-        return False
-    return done.returncode == 0
+        missing = ["except ImportError as error:", f"    print('{called} is not judged here:', error)"]
+        return ("try:", *(f"    {line}" for line in asked), *missing)
+    return tuple(asked)

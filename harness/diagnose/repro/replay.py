@@ -16,6 +16,7 @@ from harness.cases.case import Instance
 from harness.checks import asks_for_forced_text
 from harness.diagnose.repro.find import Failure
 from harness.diagnose.shrink.stepping import small_vocabulary, spelled, stepped_on, tokens_of, words_of
+from harness.outcomes.outcome import fault_of
 from harness.rows.row import Finding
 from harness.serve.live.judging import MODE as LIVE
 
@@ -44,6 +45,7 @@ def replay(failure: Failure) -> list[dict[str, Any]]:
         "content": failure.instance.content.hex(),
         "tokens": failure.instance.tokens,
         "walk": walk_of(failure.finding),
+        "ends": failure.finding is not None and bool(fault_of(failure.finding).wrote),
     }
     messages: list[dict[str, Any]] = []
     service = Service(
@@ -97,8 +99,10 @@ def _messages(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
     vocabulary = load_vocabulary(question["vocabulary"])
     adapter = make(spec, vocabulary)
     grammar = Grammar(question["dialect"], question["grammar"])
-    # A finding's own walk ends with the token in question, an instance's with the end of the output.
+    # A finding's own walk ends with the token in question, an output's with the end.
     tokens = question["walk"]
+    if tokens is not None and question["ends"]:
+        tokens = [*tokens, adapter.vocabulary.eos_token]
     if tokens is None:
         instance = Instance("", bytes.fromhex(question["content"]), None, tokens=tuple(question["tokens"]))
         tokens = [*instance.ids(vocabulary), adapter.vocabulary.eos_token]

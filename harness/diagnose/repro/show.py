@@ -49,11 +49,7 @@ def show(again: Replayed) -> str:
         "",
         f"{case.grammar.dialect}:",
         indented(case.grammar.text),
-        f"instance {case.instances.index(failure.instance)} "
-        f"({one_line(failure.instance.name, spelled=True)}), {validity_words(failure.instance.valid)}:"
-        if case.instances
-        else "no instance",
-        indented(failure.instance.content.decode("utf-8", "backslashreplace")),
+        *_instance(failure),
         "walked again:" if failure.finding is None else f"walked again to {failure.finding.check}:",
     ]
     for message in again.messages:
@@ -70,6 +66,20 @@ def show(again: Replayed) -> str:
     return "\n".join([*lines, "", *with_script(again.script)])
 
 
+def _instance(failure: Failure) -> list[str]:
+    """Returns the lines that show the instance along which it was seen."""
+    if not failure.case.instances:
+        return ["no instance", ""]
+    if not failure.is_of_instance:
+        return ["no instance: the check made the walk itself", ""]
+    instance = failure.instance
+    number = failure.case.instances.index(instance)
+    return [
+        f"instance {number} ({one_line(instance.name, spelled=True)}), {validity_words(instance.valid)}:",
+        indented(instance.content.decode("utf-8", "backslashreplace")),
+    ]
+
+
 def to_json(again: Replayed) -> dict[str, Any]:
     """Returns the failure as one JSON object: `walked` holds the messages of the process that walked it
     again, and `script` is empty if there is none."""
@@ -81,9 +91,9 @@ def to_json(again: Replayed) -> dict[str, Any]:
         "findings": row.findings,
         "dialect": case.grammar.dialect,
         "grammar": case.grammar.text,
-        "instance": case.instances.index(failure.instance) if case.instances else None,
-        "content": failure.instance.content.hex() if case.instances else None,
-        "valid": failure.instance.valid,
+        "instance": case.instances.index(failure.instance) if failure.is_of_instance else None,
+        "content": failure.instance.content.hex() if failure.is_of_instance else None,
+        "valid": failure.instance.valid if failure.is_of_instance else None,
         "walked": [dict(zip(("token", "text", "allowed", "accepted"), step, strict=True)) for step in steps],
         "allowed": next((message["allowed"] for message in messages if "allowed" in message), None),
         "lost": next((message["lost"] for message in messages if "lost" in message), None),

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from harness.backend.grammar import FORCED, Grammar
 from harness.checks import asks_for_forced_text
-from harness.diagnose.repro.evidence import Evidence, evidence
+from harness.diagnose.repro.evidence import Evidence, Validators
 from harness.diagnose.shrink import Outcome
+from harness.outcomes.case_state import WROTE_INVALID
 from harness.text import one_line
 
 
@@ -37,24 +38,44 @@ class Shown:
 
 
 def stand_alone(shown: Shown, body: str) -> str:
-    """Returns the script: a validator's verdict on the instance, then the adapter's lines under a vocabulary
-    that holds only what the walk needs. It is empty if there are no lines."""
+    """Returns the script: a validator's verdict on the walked text, then the adapter's lines under a
+    vocabulary that holds only what the walk needs. It is empty if there are no lines."""
     if not body:
         return ""
     walked, _, forced = body.strip("\n").partition(f"\n{FORCED}")
     judged = None
-    if shown.content is not None and shown.valid is not None:
-        judged = evidence(shown.grammar, shown.content, shown.valid, shown.draft, shown.asserts_formats)
+    if (about := _to_be_judged(shown)) is not None:
+        content, valid, called = about
+        with Validators() as validators:
+            judged = validators.evidence(
+                shown.grammar, content, valid, shown.draft, shown.asserts_formats, called
+            )
     lines = [
         f"# {_line(shown.library)}",
         *_vocabulary(shown),
         f"grammar = {shown.grammar.text!r}",
-        *(judged.lines if judged else ()),
+        *((f"instance = {content!r}", *judged.lines) if judged else ()),
         walked,
         *([forced] if forced and asks_for_forced_text(shown.outcome.check or "") else []),
         *(f"# {comment}" for comment in (*_notes(shown), _expected(shown, judged))),
     ]
     return "\n".join([*lines, ""])
+
+
+def _to_be_judged(shown: Shown) -> tuple[bytes, bool, str] | None:
+    """Returns the output that a validator is asked about, whether it is expected to be valid, and what it is
+    called. None where the walk, which a check made, is not that of the instance: what is true of this one
+    tells nothing of the walk."""
+    walked = b"".join(shown.walk)
+    if shown.outcome.check and shown.outcome.cause in WROTE_INVALID:
+        return walked, False, "the output"
+    if shown.content is None or shown.valid is None:
+        return None
+    if not shown.outcome.check or shown.content == walked:
+        return shown.content, shown.valid, "the instance"
+    if walked and not shown.ends and shown.content.startswith(walked):
+        return shown.content, shown.valid, "the instance, which begins with the walk,"
+    return None
 
 
 def _vocabulary(shown: Shown) -> list[str]:
@@ -115,6 +136,9 @@ def _why(shown: Shown, judged: Evidence | None) -> str:
 def _expected(shown: Shown, judged: Evidence | None) -> str:
     outcome = shown.outcome
     observed = f"; seen: {_line(shown.text)}" if shown.text else ""
+    if outcome.check and outcome.cause in WROTE_INVALID:
+        says = f", says {judged.who}" if judged is not None and judged.agrees else ""
+        return f"expected: refused, at the end at the latest, because the output is not valid{says}{observed}"
     if outcome.check:
         match outcome.check, outcome.direction:
             case "mask_accept_mismatch", _:
