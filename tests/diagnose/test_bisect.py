@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toy_releases import FAULT, RIGHT, SOURCE, wheel
 
-from harness.backend.environments.releases import between, withdrawn
+from harness.backend.environments.releases import between, released, withdrawn
 from harness.backend.registry import BackendSpec
 from harness.cli.main import main
 from harness.diagnose.bisect import outcome as bisect
@@ -73,15 +73,22 @@ def test_what_cannot_be_told_makes_it_a_range(count: int, data: st.DataObject) -
 
 def test_between_leaves_pre_releases_out_unless_one_is_named() -> None:
     versions = ["1.0", "1.1rc1", "1.1", "1.2.dev3", "1.2", "1.10", "2.0"]
-    assert between(versions, "1.0", "1.10") == ["1.0", "1.1", "1.2", "1.10"]
-    assert between(versions, "1.1rc1", "1.2") == ["1.1rc1", "1.1", "1.2.dev3", "1.2"]
-    assert between(versions, "0.9", "1.1") == ["0.9", "1.0", "1.1"], "the ends need not be released"
+    assert between(lambda: versions, "1.0", "1.10") == ["1.0", "1.1", "1.2", "1.10"]
+    assert between(lambda: versions, "1.1rc1", "1.2") == ["1.1rc1", "1.1", "1.2.dev3", "1.2"]
+    within = between(lambda: versions, "0.9", "1.1")
+    assert within == ["0.9", "1.0", "1.1"], "the ends need not be released"
 
 
 @pytest.mark.parametrize(("good", "bad"), [("2.0", "1.0"), ("1.0", "1.0"), ("new", "1.0"), ("1.0", "./x")])
 def test_ends_that_are_no_range_are_bad_input(good: str, bad: str) -> None:
     with pytest.raises(BadInput, match=r"must come first|is no version"):
-        between(["1.0"], good, bad)
+        between(lambda: pytest.fail("no index is asked for what is no range"), good, bad)
+
+
+def test_a_package_on_no_index_is_told_where_its_wheels_may_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(BadInput, match="cannot be listed: .*PIP_FIND_LINKS"):
+        released("no-such-grammar-library-of-ours")
 
 
 def test_a_version_is_withdrawn_if_every_file_of_it_is() -> None:

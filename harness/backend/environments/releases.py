@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import urllib.request
+from collections.abc import Callable
 from typing import Any
 
 from packaging.utils import (
@@ -43,26 +44,33 @@ def released(distribution: str) -> list[str]:
     listed = re.search(r"^Available versions: (.*)$", done.stdout, re.MULTILINE)
     if done.returncode or not listed:
         last = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()][-1:]
-        raise BadInput(f"the releases of {distribution} cannot be listed: {''.join(last)}")
+        raise BadInput(
+            f"the releases of {distribution} cannot be listed: {''.join(last)}; wheels in a folder count as "
+            "releases where PIP_FIND_LINKS (for uv UV_FIND_LINKS) names it"
+        )
     yanked = _yanked(distribution)
     versions = [version for version in re.split(r",\s*", listed[1].strip()) if _is_version(version)]
     return sorted((version for version in versions if Version(version) not in yanked), key=Version)
 
 
-def between(versions: list[str], good: str, bad: str) -> list[str]:
+def between(listed: Callable[[], list[str]], good: str, bad: str) -> list[str]:
     """Returns the versions from `good` to `bad`, both included, released or not; pre-releases only if one of
     the two is one.
 
-    Raises BadInput."""
+    `listed` returns what is released; it is called once the two are known to be in order, because it may ask
+    an index. Raises BadInput."""
     for version in (good, bad):
         if not _is_version(version):
-            raise BadInput(f'"{version}" is no version; write GOOD..BAD, for example 1.2.0..1.4.1')
+            raise BadInput(
+                f'"{version}" is no version; write GOOD..BAD, for example 1.2.0..1.4.1, and let '
+                "PIP_FIND_LINKS (for uv UV_FIND_LINKS) name the folder of wheels that are on no index"
+            )
     if not Version(good) < Version(bad):
         raise BadInput(f"{good}..{bad}: the older version must come first")
     early = Version(good).is_prerelease or Version(bad).is_prerelease
     middle = [
         version
-        for version in versions
+        for version in listed()
         if Version(good) < Version(version) < Version(bad) and (early or not Version(version).is_prerelease)
     ]
     return [good, *middle, bad]

@@ -144,7 +144,7 @@ def growth_over_releases(
         raise BadInput(f'"{question.metric}" is not measured along an axis; choose {", ".join(FIGURES)}')
     spec, distribution, installed = without_version(question.backend)
     found = []
-    for version in between(releases(distribution), good, bad):
+    for version in between(lambda: releases(distribution), good, bad):
         try:
             placed, python = place(replace(spec, version=version), distribution, installed, say)
             one = release_cost(question, known[question.axis], placed, python)

@@ -196,7 +196,7 @@ def bisect(
     # The case first: to look a backend up is to import it, in seconds.
     check_named([find_suite(name) for name in question.suites or walked_by_default()], (question.case,))
     spec, distribution, installed = without_version(question.backend)
-    versions = between(releases(distribution), good, bad)
+    versions = between(lambda: releases(distribution), good, bad)
     rows_by_version: dict[str, tuple[Row, ...]] = {}
     steps: list[tuple[str, str]] = []
 

@@ -75,7 +75,7 @@ def slowdown(
         raise BadInput(f'"{metric}" is not measured; choose one of {", ".join(METRICS)}')
     check_named([find_suite(name) for name in question.suites or SUITES["quick"]], (question.case,))
     spec, distribution, _ = without_version(question.backend)
-    versions = between(releases(distribution), good, bad)
+    versions = between(lambda: releases(distribution), good, bad)
     steps: list[tuple[str, str]] = []
 
     def step(version: str, outcome: str) -> None:
