@@ -347,6 +347,26 @@ def test_documented_policy_is_no_failure(repository: pytest.Pytester) -> None:
         assert run(repository, backend, *options).parseoutcomes() == {"passed": 2}
 
 
+def test_what_fails_stands_first_and_what_costs_nothing_last_and_says_so(
+    repository: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The summary of pytest has the first line of a failure, which on a CI is not cut."""
+    monkeypatch.setenv("CI", "true")
+    tests = [{"text": "true", "valid": True}, {"text": " true", "valid": True}]
+    case = {"schema": {"type": "boolean"}, "tests": tests}
+    (repository.path / "cases.jsonl").write_text(json.dumps(case) + "\n")
+    result = run(repository, "reference:layout=compact", "--grammarbench-effort=1")
+    result.stdout.fnmatch_lines(
+        [
+            "over_constrained at token *, which is valid*",
+            'json_schema {"type": "boolean"}',
+            "no fault, its own choice: spellings_are_accepted:*",
+            "to see it: *",
+            "FAILED *] - over_constrained at token *",
+        ]
+    )
+
+
 def test_what_is_not_asked_for_is_as_recorded(repository: pytest.Pytester) -> None:
     """Suites, effort, tokenizer and timeout; what is asked for otherwise ends pytest with one line."""
     program = ["run", "cases.jsonl", "--backends", "reference", "--vocabularies", "bytes", "--effort", "1"]

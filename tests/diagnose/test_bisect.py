@@ -87,7 +87,7 @@ def test_ends_that_are_no_range_are_bad_input(good: str, bad: str) -> None:
 
 def test_a_package_on_no_index_is_told_where_its_wheels_may_lie(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    with pytest.raises(BadInput, match="cannot be listed: .*PIP_FIND_LINKS"):
+    with pytest.raises(BadInput, match=r"cannot be listed: .*PIP_FIND_LINKS"):
         released("no-such-grammar-library-of-ours")
 
 

@@ -10,15 +10,17 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
 
 from harness.backend.arm import arm
 from harness.cases.case import Case
+from harness.checks import is_policy
 from harness.outcomes import expected
 from harness.outcomes.delayed import Delayed, delayed_of
-from harness.outcomes.outcome import CaseOutcome, CaseRows, walk_verdict
+from harness.outcomes.outcome import CaseOutcome, CaseRows, is_documented, walk_verdict
 from harness.outcomes.repro_command import repro_words
 from harness.rows.row import CHECKS_MODE, DECLINED, OURS, Row
 from harness.rows.store import read_rows
@@ -83,7 +85,8 @@ class CaseReport:
         return self.faults != self.recorded and expected.TIMEOUT in self.faults | self.recorded
 
     def lines(self) -> list[str]:
-        """Returns the lines for the report of a failed test."""
+        """Returns the lines for the report of a failed test; the first, which pytest repeats in its summary,
+        says what is wrong."""
         head = f"{self.case.grammar.dialect} {self.case.grammar.text[:400]}"
         changed = []
         if self.change is not None:
@@ -91,15 +94,10 @@ class CaseReport:
                 ", ".join(sorted(faults))
                 for faults in (self.recorded or (), self.change.new, self.change.gone)
             )
-            changed = [f"recorded: {then or 'no fault'}; new: {new or '-'}; gone: {gone or '-'}"]
+            changed = [f"new: {new or '-'}; gone: {gone or '-'}; recorded: {then or 'no fault'}"]
         more = [f"and {len(self.problems) - MOST_LINES} more"] if len(self.problems) > MOST_LINES else []
-        return [
-            head,
-            *changed,
-            *self.problems[:MOST_LINES],
-            *more,
-            f"to see it: {self.command}",
-        ]
+        wrong = [*changed, *self.problems[:MOST_LINES]]
+        return [*wrong[:1], head, *wrong[1:], *more, f"to see it: {self.command}"]
 
 
 @dataclass(eq=False)
@@ -174,19 +172,20 @@ class Walks:
         change = changes[0] if changes else None
         backend = arm(rows[0]) if rows else self.spec
         command = shlex.join(repro_words(self.folder, case.id, backend, self.vocabulary))
-        problems = tuple(line for row in rows for line in _problems(row))
+        problems = sorted((line for row in rows for line in _problems(row)), key=itemgetter(0))
         refusal = next((row.text for row in rows if row.status in DECLINED), "")
         later = tuple(_delayed(rows))
-        return CaseReport(case, came_to, faults, recorded, change, problems, lost, command, refusal, later)
+        lines = tuple(line for _, line in problems)
+        return CaseReport(case, came_to, faults, recorded, change, lines, lost, command, refusal, later)
 
 
 def _delayed(rows: Iterable[Row]) -> Iterator[Delayed]:
     return (failure for row in rows if (failure := delayed_of(row)) is not None)
 
 
-def _problems(row: Row) -> list[str]:
-    """Returns a line for each thing that is wrong with the row."""
-    lines = []
+def _problems(row: Row) -> Iterator[tuple[bool, str]]:
+    """Yields a line for each thing that the row shows, and before it whether that costs the backend
+    nothing."""
     if walk_verdict(row) not in ("pass", "unjudged") and (row.mode != CHECKS_MODE or row.status != "ok"):
         where = f" at token {row.stopped_at}" if row.stopped_at is not None else ""
         instance = (
@@ -195,12 +194,18 @@ def _problems(row: Row) -> list[str]:
             else "compile"
         )
         text = f": {row.text}" if row.text else ""
-        lines.append(one_line(f"{walk_verdict(row)}{where}, {instance}{text}"[:500]))
-    lines += [
-        one_line(f"{finding.check}{':' if finding.cause else ''}{finding.cause}: {finding.text}"[:500])
-        for finding in row.findings
-    ]
-    return lines
+        documented = is_documented(row)
+        yield documented, one_line(f"{_free(documented)}{walk_verdict(row)}{where}, {instance}{text}"[:500])
+    for finding in row.findings:
+        name = f"{finding.check}{':' if finding.cause else ''}{finding.cause}"
+        policy = is_policy(finding.check)
+        free = _free(finding.documented, policy)
+        yield bool(free), one_line(f"{free}{name}: {finding.text}"[:500])
+
+
+def _free(documented: bool, policy: bool = False) -> str:
+    """Returns the words that stand before what costs nothing."""
+    return "no fault, its own choice: " if policy else "no fault, documented: " if documented else ""
 
 
 def _judged(valid: bool | None) -> str:
