@@ -8,7 +8,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,6 +19,7 @@ from harness.cases.folder import files_of_cases, suffix_of
 from harness.cases.special_files import refuse_special_file
 from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge.drafts import DRAFTS
+from harness.oracle.judge.strict_json import exact_double
 from harness.shape import bounded_lines
 
 T = TypeVar("T")
@@ -254,7 +254,10 @@ def parse_json(text: str, file: str, line: int = 1) -> Any:
             raise BadInput(f"{where}: the number {number[:40]} is beyond a double's range")
         if len(number) > MOST_DIGITS:
             raise BadInput(f"{where}: {TOO_LONG}")
-        return value if value == 0 or Decimal(number) == Decimal(repr(value)) else Literal(number)
+        try:
+            return exact_double(number)
+        except ValueError:
+            return Literal(number)
 
     try:
         return json.loads(text, parse_constant=refuse_constant, parse_float=as_written)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from harness.backend.adapter_parts import format_of
 from harness.backend.grammar import Grammar, InvalidGrammar
 from harness.oracle.automaton import Automaton, NoOracle
+from harness.oracle.judge.strict_json import exact_double
 
 if TYPE_CHECKING:
     from harness.backend.layout import Layout
@@ -118,14 +118,7 @@ def _refuse_rounded_numbers(tag: str) -> None:
     """Raises NoOracle where a number of a structural tag is another one as a double: its schemas are read
     with doubles, for the backends as for the automaton, and were then others than the case says."""
 
-    def as_written(literal: str) -> float:
-        value = float(literal)
-        try:
-            is_another = Decimal(literal) != Decimal(repr(value))
-        except ArithmeticError:  # an exponent beyond those of Decimal
-            is_another = True
-        if is_another:
-            raise NoOracle(f"a structural tag with the number {literal[:40]}, which is another as a double")
-        return value
-
-    json.loads(tag, parse_float=as_written)
+    try:
+        json.loads(tag, parse_float=exact_double)
+    except ValueError as error:
+        raise NoOracle(f"a structural tag with {error}") from error

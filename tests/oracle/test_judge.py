@@ -31,7 +31,7 @@ from harness.oracle.judge.drafts import DRAFT_URIS
 from harness.oracle.judge.keywords import KEYWORDS
 from harness.oracle.judge.membership import Membership, membership
 from harness.oracle.judge.pattern import finds, is_pattern
-from harness.oracle.judge.second import refusal, second_verdict
+from harness.oracle.judge.second import refusal, second_verdict, violated_constraint
 from harness.oracle.judge.strict_json import parse_json
 from harness.oracle.regex.ecma import ecma_tree
 
@@ -741,10 +741,26 @@ def test_what_jiter_alone_has_no_room_for_is_not_contested() -> None:
     [
         ("1e5", True), ("0.0e-999", True), ("-1.5E300", True), ('"x"', False),
         ("1e999", None), ("-3E-400", None), ('{"a": 1, "a": 2}', None), ("[1", False),
+        ("0.0012345678901234567891E22", None), ("[0e99999999999999999999]", False),
     ],
 )  # fmt: skip
 def test_the_second_validator_does_not_speak_of_what_it_cannot_read(text: str, valid: bool | None) -> None:
     assert second_verdict('{"type": "number"}', text.encode(), None, False)[0] is valid
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ('{"multipleOf": 7}', "8.664273465148751933E018"),  # a multiple, and as a double none
+        ('{"enum": [1e-400]}', "0"),  # no 0, but as a double
+        ('{"minimum": 0.10000000000000000001}', "0.1"),
+    ],
+)
+def test_the_second_validator_does_not_speak_of_numbers_that_are_others_as_doubles(
+    schema: str, text: str
+) -> None:
+    assert second_verdict(schema, text.encode(), None, False) == (None, "")
+    assert violated_constraint(schema, text.encode(), None, False) == ""
 
 
 def test_the_judge_tells_what_the_second_validator_says_with_the_keyword() -> None:

@@ -7,7 +7,6 @@ import time
 from collections import deque
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import Any
 
 from harness.backend.grammar import Grammar
@@ -19,6 +18,7 @@ from harness.cases.rewrites.rewrite import Place, Rewrite, rewrites, rewrites_at
 from harness.cases.subschemas import Path, Schema, at, place_in_words, subschemas_below
 from harness.oracle.judge import Unjudgeable
 from harness.oracle.judge.drafts import draft_of
+from harness.oracle.judge.strict_json import exact_double
 
 SECONDS = 2.0
 """Processor time for all candidates of a case."""
@@ -222,14 +222,7 @@ def _hardness(schema: Schema) -> int:
 
 def _parsed(text: str) -> Any:
     """Returns the schema, or None where it cannot be written again as it is."""
-
-    def exact(literal: str) -> float:
-        number = float(literal)
-        if Decimal(literal) != Decimal(repr(number)):
-            raise ValueError("more digits than a float has")
-        return number
-
     try:
-        return json.loads(text, parse_float=exact)
-    except (ValueError, RecursionError, ArithmeticError):
+        return json.loads(text, parse_float=exact_double)
+    except (ValueError, RecursionError):
         return None

@@ -4,11 +4,11 @@ first one."""
 from __future__ import annotations
 
 import json
-import math
 from functools import lru_cache
 from typing import Any, NoReturn
 
 from harness.oracle.judge.drafts import CLASSES, DIALECT_URI
+from harness.oracle.judge.strict_json import exact_double
 
 _LIMITS = ("recursion limit exceeded", "number out of range")
 """What jiter says of a document that it will not read though it may be JSON."""
@@ -35,8 +35,9 @@ def second_verdict(
 ) -> tuple[bool | None, str]:
     """Is the document valid, and which keyword says that it is not?
 
-    None where this validator has no answer: a name twice in one object, a number that is no double, a
-    document beyond jiter's limits, a draft or a schema that it does not take.
+    None where this validator has no answer: a name twice in one object, a number of the document or of the
+    schema that is another one as a double, a document beyond jiter's limits, a draft or a schema that it does
+    not take.
     """
     why = refusal(content)
     if why is None:
@@ -44,7 +45,6 @@ def second_verdict(
     if why:
         return False, "no_json"
     try:
-        _look_for_what_is_open(content)
         error = _first_error(schema_text, content, draft, assert_formats)
     except _NO_ANSWER:
         return None, ""
@@ -74,6 +74,7 @@ def _first_error(schema_text: str, content: bytes, draft: str | None, assert_for
     """Returns what this validator first finds wrong; None if it finds nothing. Raises one of `_NO_ANSWER`."""
     import pydantic_core
 
+    _look_for_what_is_open(content)
     document = pydantic_core.from_json(content, allow_inf_nan=False)
     return next(iter(_validator(schema_text, draft, assert_formats).iter_errors(document)), None)
 
@@ -82,7 +83,7 @@ def _first_error(schema_text: str, content: bytes, draft: str | None, assert_for
 def _validator(schema_text: str, draft: str | None, assert_formats: bool) -> Any:
     import jsonschema_rs
 
-    schema: Any = json.loads(schema_text)
+    schema: Any = json.loads(schema_text, parse_float=exact_double)
     makes: Any = jsonschema_rs.validator_for
     if not isinstance(schema, dict) or not DIALECT_URI.fullmatch(str(schema.get("$schema"))):
         # The first judge does the same: an unknown `$schema` counts as absent.
@@ -96,23 +97,18 @@ def _validator(schema_text: str, draft: str | None, assert_formats: bool) -> Any
 
 
 def _look_for_what_is_open(content: bytes) -> None:
-    """Raises ValueError for a name twice in one object and for a number that is no double."""
+    """Raises ValueError for a name twice in one object and for a number that is another one as a double."""
 
     def members(pairs: list[tuple[str, Any]]) -> None:
         if len({name for name, _ in pairs}) < len(pairs):
             raise ValueError("a name occurs twice")
 
     json.loads(
-        content.decode("utf-8"), parse_constant=_no_constant, parse_float=_double, object_pairs_hook=members
+        content.decode("utf-8"),
+        parse_constant=_no_constant,
+        parse_float=exact_double,
+        object_pairs_hook=members,
     )
-
-
-def _double(literal: str) -> float:
-    value = float(literal)
-    mantissa = literal.lower().partition("e")[0]
-    if math.isinf(value) or (value == 0 and mantissa.strip("-0.")):
-        raise ValueError("no double")
-    return value
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -7,6 +7,7 @@ is not judged.
 from __future__ import annotations
 
 import json
+import math
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
@@ -63,6 +64,20 @@ def parse_json(text: str) -> Any:
     )
     if twice:
         raise Unjudgeable(reason(f"the name {twice[0]!r} occurs twice in one object"))
+    return value
+
+
+def exact_double(literal: str) -> float:
+    """Returns the double that is written again as the same number: 0.1 has one, although no double is a
+    tenth. Raises ValueError for a number that has none: it is beyond a double's range, or has more digits
+    than a double keeps."""
+    value = float(literal)
+    if value == 0:
+        is_same = not literal.lower().partition("e")[0].strip("-0.")
+    else:
+        is_same = math.isfinite(value) and Decimal(literal) == Decimal(repr(value))
+    if not is_same:
+        raise ValueError(f"the number {literal[:40]}, which is another as a double")
     return value
 
 
