@@ -11,7 +11,7 @@ import types
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
-from json import loads  # bound before a backend is imported, which may put something else in its place
+from json import JSONDecoder  # bound before a backend is imported, which may put something else in its place
 from pathlib import Path
 from typing import (
     IO,
@@ -58,14 +58,15 @@ def json_line(content: bytes | str, where: str) -> Any:
     """Returns the JSON value of a line or a file of a record. Raises BadInput, its text starting with
     `where`."""
     try:
-        value = loads(content, parse_constant=_constant)
+        text = content if isinstance(content, str) else content.decode("utf-8", "surrogatepass")
+        value = _DECODER.decode(text)
     except RecursionError as error:
         raise BadInput(f"{where}: nested too deeply; the file was changed or damaged") from error
     except ValueError as error:
         raise BadInput(
             f"{where}: not JSON ({_short(str(error))}); the file was changed or damaged"
         ) from error
-    if _is_deep(value):
+    if text.count("[") + text.count("{") > DEEPEST and _is_deep(value):
         raise BadInput(f"{where}: nested too deeply; the file was changed or damaged")
     return value
 
@@ -100,6 +101,10 @@ def _constant(name: str) -> float:
     if name == "NaN":
         raise ValueError("NaN is no number")
     return float(name)
+
+
+_DECODER = JSONDecoder(parse_constant=_constant)
+"""Made once: `json.loads` makes another for each line."""
 
 
 def _is_deep(value: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, Literal
 
 from harness.backend.arm import Arm
@@ -170,7 +171,11 @@ _NO_TIMES: dict[str, Any] = dict.fromkeys(TIMINGS)
 
 def identity(row: Row) -> tuple[object, ...]:
     """Returns the row's key within its run."""
-    return tuple(getattr(row, name) for name in IDENTITY)
+    values: tuple[object, ...] = _identity(row)
+    return values
+
+
+_identity = attrgetter(*IDENTITY)
 
 
 VERDICT = "verdict"
@@ -225,7 +230,8 @@ def finding_from_json(value: dict[str, Any]) -> Finding:
 
 def row_from_json(value: dict[str, Any]) -> Row:
     """Returns the row from the object that a line of `rows.jsonl` holds."""
-    fields = {name: content for name, content in value.items() if name != "kind"}
+    fields = dict(value)
+    del fields["kind"]
     fields["tags"] = tuple(fields["tags"])
     fields["samples"] = tuple(fields["samples"]) if fields["samples"] else None
     fields["findings"] = tuple(map(finding_from_json, fields["findings"]))

@@ -11,13 +11,15 @@ functions, but nothing is ever written into its folder.
 
 from __future__ import annotations
 
+import io
 import json
 import lzma
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
+from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -49,6 +51,9 @@ TAIL = 1 << 16
 NOT_WHOLE = ("timeout_s", "check_timeout_s", "machine")
 """The fields of a line in which a number may be a fraction; no row has one."""
 
+UNPACKED_AT_ONCE = 1 << 16
+"""Bytes of a packed run that are unpacked at a time."""
+
 MOST_UNPACKED = 4 << 30
 """Most bytes of a packed run once it is unpacked."""
 
@@ -58,7 +63,11 @@ CASE_IDENTITY = ("backend", "backend_version", "options", "vocabulary", "suite",
 
 def case_identity(row: Row) -> tuple[str, ...]:
     """Returns the row's values of `CASE_IDENTITY`."""
-    return tuple(getattr(row, name) for name in CASE_IDENTITY)
+    values: tuple[str, ...] = _case_identity(row)
+    return values
+
+
+_case_identity = attrgetter(*CASE_IDENTITY)
 
 
 class Writer:
@@ -163,10 +172,10 @@ def packed(table: bytes) -> bytes:
 
 def _opened(folder: Path) -> IO[bytes]:
     """Returns the run's rows, decompressed where they are packed. Raises OSError."""
-    published = is_published(folder)
-    opened: Any = lzma.open(folder / PACKED, "rb") if published else (folder / ROWS).open("rb")  # noqa: SIM115 - its callers close it
-    file: IO[bytes] = opened
-    return file
+    if is_published(folder):
+        # Lines of an LZMAFile pass through Python, byte counts and all; those of a buffered reader do not.
+        return io.BufferedReader(lzma.open(folder / PACKED, "rb"), UNPACKED_AT_ONCE)
+    return (folder / ROWS).open("rb")
 
 
 def has_begun(folder: Path) -> bool:
@@ -220,7 +229,7 @@ def _fraction_in(value: Any, but: Sequence[str] = ()) -> str:
         kind = type(member)
         if kind is float and name not in but:
             return str(name)
-        if (kind is dict or kind is list) and name not in but and (path := _fraction_in(member)):
+        if member and (kind is dict or kind is list) and name not in but and (path := _fraction_in(member)):
             return f"{name}/{path}"
     return ""
 
@@ -314,9 +323,7 @@ def read_rows(folder: Path, *, whole: bool = True) -> Iterator[Row]:
         if value["kind"] == "run":
             arms = {(one["backend"], one["version"], one["options"]) for one in value["arms"]}
         elif value["kind"] == "row":
-            row = row_from_json(value)
-            if without_samples:
-                row = replace(row, samples=None)
+            row = row_from_json(value | {"samples": None} if without_samples else value)
             arm = row.backend, row.backend_version, row.options
             if arm not in arms:
                 who = one_line(" ".join(filter(None, arm)), 200, spelled=True)
