@@ -206,6 +206,31 @@ def test_each_pass_of_a_prompt_is_prepared_once(rows: int, prompt: int, widths: 
     assert {*asked} == prepared, "a prompt's pass was not prepared"
 
 
+@pytest.mark.parametrize(
+    ("rows", "positions"), [(1, 1025), (2, 1027), (5, 513), (6, 1100), (7, 300), (12, 2052), (16, 1024)]
+)
+def test_every_pass_of_a_run_is_of_a_size_that_was_prepared(rows: int, positions: int) -> None:
+    model = load_model("tiny", 50, rows=rows, positions=positions, device="cpu")
+    runner = model._runner = Static(model.network, model.device, capture=False)
+    prepared: set[Size] = set()
+
+    def keep(size: Size, values: Sequence[int], unseen: torch.Tensor | None = None) -> torch.Tensor:
+        assert len(values) == input_length(size)
+        prepared.add(size)
+        return torch.zeros(())
+
+    runner.run = keep  # type: ignore[method-assign]
+    prompt = model.chunk + 5
+    model.prepare(prompt)
+    needed = {
+        runner.size(rows, named, count, span, False, model.network.capacity, model.chunk)
+        for named in range(1, rows + 1)
+        for count in (1, 5, model.chunk)
+        for span in range(count, positions + 1)
+    }
+    assert prepared == needed
+
+
 def test_sizes_double_and_are_few() -> None:
     static = Static(lambda inputs, size: inputs, torch.device("cpu"), capture=False)
 

@@ -232,11 +232,10 @@ class Model:
 
         rest = (prompt - 1) % self.chunk + 1  # what is left for the prompt's last pass
         counts = sorted({1, rest, min(prompt, self.chunk)})
-        spans = sorted({self.positions >> halved for halved in range(self.positions.bit_length())})
-        named = sorted({*(1 << power for power in range(self.rows.bit_length())), self.rows})
+        doubled = (1 << power for power in range(self.positions.bit_length()))
         sizes = dict.fromkeys(
             self._runner.size(self.rows, rows, count, span, every, self.network.capacity, self.chunk)
-            for rows, count, span in product(named, counts, spans)
+            for rows, count, span in product(range(1, self.rows + 1), counts, (*doubled, self.positions))
         )
         with torch.no_grad():
             for size in sizes:
