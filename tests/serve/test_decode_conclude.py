@@ -254,6 +254,25 @@ def test_two_settings_of_a_backend_in_one_record_gate_nothing(tmp_path: Path) ->
     assert gate(compare(tmp_path / "versions", None), time=False) == "failed"
 
 
+def test_a_version_is_held_against_the_one_before_and_not_that_against_its_copy(tmp_path: Path) -> None:
+    """Forwards a version that takes less time is improved. Backwards, from it to the copy of the one before,
+    it would be a regression."""
+    sides = {
+        STEP: {
+            "x==1": Played(ALL, 10, 0.002, ("b",)),
+            "x==2": Played(ALL, 8, 0.002),
+            "x==1 (again)": Played(ALL, 10, 0.002, ("b",)),
+        }
+    }
+    arms = [arm("x==1", "reference"), arm("x==2"), arm("x==1 (again)", "a/a")]
+    record = decoding(sides, arms=[replace(each, backend="x") for each in arms], forks=8)
+    write_decoding(tmp_path / "run", record)
+    found = compare(tmp_path / "run", None)
+    assert {(each.base, each.head) for each in found} == {("x==1", "x==2"), ("x==1", "x==1 (again)")}
+    assert {each.verdict for each in found} == {"improved", "equivalent"}
+    assert gate(found, time=False) == gate(found, time=True) == "ok"
+
+
 def test_between_records_only_ratios_are_judged() -> None:
     """A machine that is 30 percent slower today changes no verdict; a grammar that costs more does."""
 

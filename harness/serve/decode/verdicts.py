@@ -71,15 +71,15 @@ class DecodeChange:
 
 
 def compare(base: Path, head: Path | None) -> list[DecodeChange]:
-    """Returns the changes between two records, or between the arms of each backend within one. Raises
-    BadInput for a record that is none, or that has no end."""
+    """Returns the changes between two records, or between the arms of each backend within one; of an A/A arm
+    those from the arm whose copy it is. Raises BadInput for a record that is none, or that has no end."""
     before = _complete(base)
     if head is not None:
         return compare_records(before, _complete(head))
     pairs = [
         (one, other)
         for one, other in combinations(before.decoding.setup.arms, 2)
-        if one.backend == other.backend
+        if one.backend == other.backend and (one.role == "reference" or other.role != "a/a")
     ]
     return [
         replace(change, is_change=are_versions(one, other))
