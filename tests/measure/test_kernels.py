@@ -20,7 +20,7 @@ from places import SUPPORT
 from harness.cli import main as cli
 from harness.errors import BadInput
 from harness.measure import kernels
-from harness.measure.kernels import session
+from harness.measure.kernels import session, timing
 from harness.measure.kernels.clock import HostClock, clock_of
 from harness.measure.kernels.correctness import examine
 from harness.measure.kernels.masks import bytes_needed, random_masks
@@ -203,6 +203,30 @@ def test_a_wrong_kernel_is_timed_and_marked_and_one_that_raises_is_not_timed() -
         and rows["wrong"]["totals_ns"]
     )
     assert rows["refuses"]["outcome"] == "refused" and "totals_ns" not in rows["refuses"]
+
+
+def test_a_graph_that_lacks_what_the_kernel_does_is_not_what_is_timed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A kernel that launches its work in a queue of its own, past the capture, leaves an empty graph, which
+    takes no time."""
+    called: list[Any] = []
+
+    class Captures(HostClock):
+        def prepare(self, call: Callable[[], object]) -> tuple[Callable[[], object], str]:
+            before = len(called)
+            call()
+            return (lambda: None, "") if len(called) > before else (lambda: call(), "")
+
+    def elsewhere(*given: Any) -> None:
+        called.append(given)
+        right(*given)
+
+    monkeypatch.setattr(timing, "clock_of", lambda device: Captures())
+    rows = timed({"right": right, "elsewhere": elsewhere})
+    assert rows["right"]["no_graph"] == rows["plain/masked_fill"]["no_graph"] == ""
+    assert rows["elsewhere"]["no_graph"] == "its graph does not do what a call does"
+    assert len(called) > 3 * SMALL.effort.least and rows["elsewhere"]["outcome"] == "ok"
 
 
 def test_movement_on_a_cpu_says_what_it_is() -> None:
