@@ -75,10 +75,6 @@ class ActiveRequest:
             with attribution("start"):
                 self.object = self.compiled.start()
 
-    def respelled(self) -> bool:
-        """Returns whether a replayed output no longer follows the ids of the request's own reference."""
-        return self.reference is not self.request.reference
-
     def answer_at(self) -> int | None:
         """Returns the index of the answer's first id; None while the request thinks."""
         if not isinstance(self.object, ReasoningObject):
@@ -128,20 +124,6 @@ class ActiveRequest:
         finally:
             if not is_copy:
                 self.rewind(count, self.ids)
-
-    def accepts(self, tokens: Sequence[int]) -> int | None:
-        """Returns how many of these tokens would be accepted behind the output: all of them without a
-        grammar, None if the object can neither roll back nor be copied."""
-        if self.object is None:
-            return len(tokens)
-        target, is_copy = self._place_to_try()
-        if target is None:
-            return None
-        with ACCEPTING:
-            count = target.accept_tokens(tokens)
-        if not is_copy:
-            self.rewind(count, self.ids)
-        return count
 
     # What the loop calls.
 
