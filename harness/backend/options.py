@@ -79,6 +79,5 @@ def _option(parameter: inspect.Parameter, annotation: Any) -> Option:
         return Option(parameter.name, "int", (), parameter.default)
     if annotation is str:
         return Option(parameter.name, "str", (), parameter.default)
-    raise TypeError(
-        f'option "{parameter.name}" is annotated {annotation!r}; it must be bool, int, str or Literal[...]'
-    )
+    how = "has no annotation" if annotation is parameter.empty else f"is annotated {annotation!r}"
+    raise TypeError(f'option "{parameter.name}" {how}; it must be bool, int, str or Literal[...]')

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.cli.command import Verbs, add_command
 from harness.cli.options import add_timeout, add_vocabulary
 from harness.cli.output import emit
-from harness.errors import GATE_FAILED, OK
+from harness.errors import GATE_FAILED, OK, UNPROVEN
 from harness.text import console, grid, one_line
 
 if TYPE_CHECKING:
+    from harness.backend.contract import CheckResult
     from harness.backend.contract.spellings import Kept
 
 
@@ -47,10 +50,12 @@ def add(verbs: Verbs) -> None:
 
 
 def check(options: argparse.Namespace) -> int:
-    """Goes through the checks of the contract, each in a process that may be lost; 1 if one fails.
+    """Goes through the checks of the contract, each in a process that may be lost; 1 if one fails, 4 if
+    nothing could be tried.
 
     Raises BadInput.
     """
+    from harness.backend.contract import NOTHING_COMPILES
     from harness.backend.contract.checkup import run_checks, spellings_kept
     from harness.backend.environments.build import environment_of
     from harness.backend.vocabulary import prepare_vocabulary
@@ -68,16 +73,33 @@ def check(options: argparse.Namespace) -> int:
         line = f"{result.status:8} {result.check}" + (f": {result.text}" if result.text else "")
         print(one_line(line), file=sys.stderr if options.json else sys.stdout, flush=True)
         results.append(result)
-    failed = sum(result.status not in ("passed", "skipped") for result in results)
+    failed = any(result.status not in ("passed", "skipped") for result in results)
+    # What compiles nothing passes by having nothing to try.
+    untried = any(result.text == NOTHING_COMPILES for result in results)
     emit(
         options,
-        lambda: {"backend": options.backend, "keeps_the_contract": not failed, "checks": results},
-        lambda: (
-            f"{options.backend} {'breaks' if failed else 'keeps'} the contract"
-            + (f" in {failed} check(s)" if failed else "")
-        ),
+        lambda: {
+            "backend": options.backend,
+            "keeps_the_contract": not failed and not untried,
+            "checks": results,
+        },
+        lambda: _conclusion(options.backend, results, untried),
     )
-    return GATE_FAILED if failed else OK
+    return GATE_FAILED if failed else UNPROVEN if untried else OK
+
+
+def _conclusion(backend: str, results: Sequence[CheckResult], untried: bool) -> str:
+    """Returns the sentence on all the checks; `untried` where nothing of the backend could be tried."""
+    of = Counter(result.status for result in results)
+    late = f"{of['timeout']} check(s) were not over in time (--timeout), and say nothing else of it"
+    if broken := of["failed"] + of["error"]:
+        return f"{backend} breaks the contract in {broken} check(s)" + (f"; {late}" if of["timeout"] else "")
+    if of["timeout"]:
+        return f"{backend}: {late}"
+    if untried:
+        return f"nothing is known of {backend}: it compiles none of the sample grammars"
+    skipped = f"; {of['skipped']} had nothing to try" if of["skipped"] else ""
+    return f"{backend} keeps the contract in {of['passed']} check(s){skipped}"
 
 
 def _layout(options: argparse.Namespace, spellings: list[Kept]) -> int:

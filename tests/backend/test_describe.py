@@ -43,6 +43,7 @@ WRONG = {
         {"option": "scale: float = 1.0"},
         'breaks the contract: TypeError: option "scale" is annotated',
     ),
+    "bare": ({"option": "size=1"}, 'TypeError: option "size" has no annotation; it must be bool, int'),
 }
 
 

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import os
+import re
 import resource
 import socket
 import subprocess
@@ -182,6 +183,41 @@ def test_check_is_not_passed_by_a_process_that_ends_with_0(
     assert done.returncode == 1, done.stdout + done.stderr
     ended = {"ExitsWhenMade": "the process ended with 0 while it loaded", "ExitsInACheck": "with exit code 0"}
     assert ended[name] in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "said"),
+    [
+        ("RefusesAll", 4, "nothing is known of untold:RefusesAll: it compiles none of the sample grammars"),
+        (
+            "Hangs",
+            1,
+            r"untold:Hangs: \d check\(s\) were not over in time \(--timeout\), and say nothing else",
+        ),
+    ],
+)
+def test_check_tells_what_it_could_not_try_from_what_is_kept_and_broken(
+    name: str, code: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "untold.py").write_text(
+        "import time\n"
+        "from harness import UnsupportedGrammar\n"
+        "from miniatures.reference import Reference, ReferenceObject\n"
+        "class RefusesAll(Reference):\n"
+        "    def compile(self, grammar):\n"
+        "        raise UnsupportedGrammar('not today')\n"
+        "class Object(ReferenceObject):\n"
+        "    def rollback(self, count):\n"
+        "        time.sleep(60)\n"
+        "class Hangs(Reference):\n"
+        "    object_class = Object\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(SUPPORT), str(tmp_path))))
+    program = ("check", f"untold:{name}", "--vocabularies", "bytes", "--timeout", "4")
+    done = grammarbench(*program, cwd=tmp_path)
+    assert done.returncode == code and re.match(said, done.stdout.splitlines()[-1]), done.stdout + done.stderr
+    answer = json.loads(grammarbench(*program, "--json", cwd=tmp_path).stdout) if code == 4 else {}
+    assert not answer.get("keeps_the_contract")
 
 
 def test_lists_say_what_is_there(tmp_path: Path) -> None:

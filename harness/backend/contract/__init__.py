@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Literal
 
+from harness.backend.contract.place import NOTHING_COMPILES as NOTHING_COMPILES
 from harness.backend.contract.place import ContractBroken as ContractBroken
 from harness.backend.contract.place import NotApplicable as NotApplicable
 from harness.backend.grammar import Adapter
@@ -26,8 +27,9 @@ class CheckResult:
     """What one check said about one adapter."""
 
     check: str
-    status: Literal["passed", "failed", "skipped", "error"]
-    """`error`: the adapter or its backend raised what the contract does not name."""
+    status: Literal["passed", "failed", "skipped", "error", "timeout"]
+    """`error`: the adapter or its backend raised what the contract does not name, or ended the process.
+    `timeout`: the check was not over in time, and says nothing of its fact."""
     text: str
     """Why, in one line; empty if passed."""
 

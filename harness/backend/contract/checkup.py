@@ -27,15 +27,19 @@ def run_checks(
         try:
             service.wait()
         except Lost as lost:
-            yield CheckResult("load", "error", str(lost))
+            yield _lost("load", lost)
             return
         for number, name in enumerate(service.description["names"]):
             try:
                 result, _ = service.ask({"check": number}, seconds=timeout_s)
             except Lost as lost:
-                yield CheckResult(name, "error", str(lost))
+                yield _lost(name, lost)
             else:
                 yield CheckResult(result["check"], result["status"], result["text"])
+
+
+def _lost(name: str, lost: Lost) -> CheckResult:
+    return CheckResult(name, "timeout" if lost.cause == "timeout" else "error", str(lost))
 
 
 def spellings_kept(

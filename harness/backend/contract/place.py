@@ -32,6 +32,10 @@ class NotApplicable(Exception):
     """Why there is nothing to check, in one line."""
 
 
+NOTHING_COMPILES = "the adapter compiles none of the sample grammars"
+"""The reason where nothing of an adapter can be tried."""
+
+
 _TAG = '{"triggers": ["<f>"], "structures": [{"begin": "<f>", "schema": {"type": "integer"}, "end": "</f>"}]}'
 
 OPEN: tuple[tuple[Grammar, bytes], ...] = (
@@ -138,7 +142,7 @@ def starts(
                 continue
             places_at_start.append((Place(adapter, grammar, compiled, ()), spell(adapter.vocabulary, text)))
     if not places_at_start:
-        raise NotApplicable("the adapter compiles none of the sample grammars")
+        raise NotApplicable(NOTHING_COMPILES)
     return places_at_start
 
 
