@@ -65,7 +65,7 @@ function delayedShown(each) {
 
 function armsTable(place, detail) {
   const allowed = (arm) => {
-    const found = detail.notes.filter((note) => note.arm === arm).flatMap((note) => note.findings || []);
+    const found = detail.notes.filter((note) => note.arm === arm);
     const over = Math.max(0, ...found.map((each) => each.over || 0)), under = Math.max(0, ...found.map((each) => each.under || 0));
     return over || under ? `▼ ${over} ▲ ${under}` : "–";
   };
@@ -77,7 +77,7 @@ function armsTable(place, detail) {
   const times = [["Compile", index.compile_us], ["Fill p50", index.fill_p50_us], ["Fill p99", index.fill_p99_us]];
   const row = (_, arm) => el("tr", {}, el("th", { scope: "row" }, armName(arm), " ", el("span", { class: "version" }, index.arms[arm].version)), el("td", {}, cameTo(place, arm).title), texts.map(([, cells]) => el("td", {}, cells[arm])),
     times.map(([, columns]) => el("td", { class: "time" }, duration(columns[arm][place]))));
-  const masks = texts.some(([title]) => title === "Mask") ? "; ▼▲ tokens that its mask wrongly forbids and allows at the worst place looked at" : "";
+  const masks = texts.some(([title]) => title === "Mask") ? "; ▼▲ tokens that its mask wrongly forbids and allows at the worst place that a finding names" : "";
   const heads = ["Backend", "State", ...texts.map(([title]) => title), ...times.map(([title]) => title)];
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Per backend" }, el("table", { class: "came-out" }, el("caption", {}, `What each backend made of it${masks}.`),
     el("thead", {}, el("tr", {}, heads.map((title) => el("th", { scope: "col" }, title)))), el("tbody", {}, index.arms.map(row))));

@@ -27,6 +27,7 @@ from harness.report.cases.explorer import LISTED
 from harness.report.cases.groups import Signed, differs, grouped
 from harness.report.page.lines import Line, RunSeen
 from harness.report.page.page import render, write_report
+from harness.rows.row import CHECKS_MODE, Finding
 from harness.rows.store import read_end, read_info, read_rows, read_samples
 
 # ----------------------------------------------------------------------------------------------------- groups
@@ -299,9 +300,23 @@ def test_the_notes_of_one_case_are_counted_when_they_are_too_many(synthetic: Mod
         cases.add(synthetic.row(instance=number, accepted=False, stopped_at=0), 0)
     (case,) = cases.noted.values()
     assert len(case.notes) == 40 and case.more == 20 and len(case.walks) == 1
+    assert [note.instance for note in case.worst_first()] == list(range(40))
+    cases.add(synthetic.row(instance=60, valid=False), 0)
+    assert [note.instance for note in case.worst_first()] == [60, *range(39)], "the worst is always kept"
     declined = replace(
         synthetic.row(status="unsupported", phase="compile", accepted=None, text="no"), case_id="ff"
     )
     for number in range(60):
         cases.add(replace(declined, instance=number), 0)
     assert len(list(cases.noted.values())[1].notes) == 1
+
+
+def test_how_wrong_a_mask_is_counts_findings_that_are_not_shown(synthetic: ModuleType) -> None:
+    cases = Cases()
+    milder = [Finding("a_check", place, "forbids", under=1) for place in range(9)]
+    worst = Finding("a_check", 9, "forbids more", over=3)
+    checked = {"mode": CHECKS_MODE, "instance": None, "valid": None, "accepted": None}
+    cases.add(synthetic.row(**checked, findings=(*milder, worst)), 0)
+    ((note,),) = (case.worst_first() for case in cases.noted.values())
+    assert len(note.row["findings"]) == 8 and all("over" not in shown for shown in note.row["findings"])
+    assert (note.row["over"], note.row["under"]) == (3, 1)

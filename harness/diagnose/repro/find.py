@@ -32,10 +32,9 @@ class Failure:
     @property
     def is_of_instance(self) -> bool:
         """Was it seen along the instance? A check may have made a walk of its own."""
-        if not self.case.instances:
-            return False
-        is_along = self.row.instance is not None or self.finding is None or self.finding.instance is not None
-        return is_along or not self.finding.walk
+        finding = self.finding
+        is_along = finding is None or finding.instance is not None or not finding.walk
+        return bool(self.case.instances) and (is_along or self.row.instance is not None)
 
 
 def find_failure(

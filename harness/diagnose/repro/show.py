@@ -11,7 +11,7 @@ from harness.diagnose.repro.replay import replay
 from harness.diagnose.repro.standalone import Shown, stand_alone
 from harness.diagnose.shrink import outcome_of
 from harness.diagnose.shrink.stepping import END, words_of
-from harness.rows.row import verdict
+from harness.rows.row import Finding, verdict
 from harness.text import one_line
 
 LONGEST_GRAMMAR = 4000
@@ -43,7 +43,7 @@ def show(again: Replayed) -> str:
     lines = [
         *heading(failure),
         *(
-            f"finding   {finding.check} at token {finding.position}: {one_line(finding.text, spelled=True)}"
+            f"finding   {finding.check}{_place(finding)}: {one_line(finding.text, spelled=True)}"
             for finding in row.findings
         ),
         "",
@@ -170,6 +170,10 @@ def _script(failure: Failure, messages: list[dict[str, Any]]) -> str:
         vocabulary=failure.row.vocabulary,
     )
     return stand_alone(shown, with_its_script["script"])
+
+
+def _place(finding: Finding) -> str:
+    return "" if finding.position is None else f" at token {finding.position}"
 
 
 def _yes(flag: bool) -> str:

@@ -78,7 +78,7 @@ class CaseNoted:
     delayed: list[tuple[Who, Delayed]] = field(default_factory=list)
     """What befell it behind other cases, and not alone."""
     more: int = 0
-    """Notes that are not kept."""
+    """Notes that are not kept, which are no worse than those that are."""
 
     def kind(self, who: Who) -> str:
         """Returns what it came to on the arm, one of CASE_KINDS."""
@@ -146,11 +146,11 @@ class Cases:
         )
         if kept in case.notes:
             return
-        if len(case.notes) >= NOTES:
-            case.more += 1
-            return
         worst = worst_fault(row)
         case.notes[kept] = Note(who, along, failed, _kept(row), worst.order if worst is not None else LAST)
+        if len(case.notes) > NOTES:
+            case.more += 1
+            del case.notes[max(reversed(case.notes), key=lambda one: case.notes[one].order)]
 
 
 def kept_tags(row: Row) -> tuple[str, ...]:
@@ -185,6 +185,8 @@ def _kept(row: Row) -> dict[str, Any]:
         tokens=row.tokens or None,
         findings=findings,
         more_findings=max(0, len(row.findings) - FINDINGS) or None,
+        over=max((finding.over for finding in row.findings), default=0) or None,
+        under=max((finding.under for finding in row.findings), default=0) or None,
     )
 
 
