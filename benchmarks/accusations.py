@@ -17,12 +17,17 @@ both validators say what they must; the exit code is 1 if both say the opposite 
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "parts"))
+
+from endings import script
 
 from harness.backend.layout import Layout
 from harness.backend.registry import make, parse_spec
@@ -30,7 +35,7 @@ from harness.backend.vocabulary import Vocabulary, load_vocabulary
 from harness.cases.case import Case
 from harness.checks.documents import TOKENS_LEAD
 from harness.checks.layouts import LAYOUT_IS_WRITTEN
-from harness.errors import BAD_INPUT, BadInput
+from harness.errors import GATE_FAILED, OK
 from harness.oracle.automaton import NoOracle
 from harness.oracle.completion import short_completion
 from harness.oracle.judge import Judge
@@ -149,22 +154,18 @@ def outcome(judge: Judge, accusation: Accusation, document: bytes) -> str:
     return FALSE if verdicts != {right} else ONE if None in (first, second) else CONFIRMED
 
 
-def main(runs: list[str]) -> int:
-    """Prints the counts and the accusations that are not confirmed; a folder that is no run gets one line."""
-    try:
-        return _told(runs)
-    except BadInput as error:
-        print(f"accusations: {error}", file=sys.stderr)
-        return BAD_INPUT
-
-
-def _told(runs: list[str]) -> int:
-    """Prints what `main` prints and returns its exit code. Raises BadInput."""
+@script
+def main(arguments: Sequence[str]) -> int:
+    """Prints the counts and the accusations that are not confirmed. Exit code: 0, 1 where both validators
+    contradict one, or 2 for bad input."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN")
+    runs: list[Path] = parser.parse_args(arguments).runs
     counts: Counter[tuple[str, str, str]] = Counter()
     known: dict[tuple[str, Accusation], str] = {}
     doubted: list[str] = []
     with Judge(JUDGE_SECONDS) as judge:
-        for run in map(Path, runs):
+        for run in runs:
             for row, finding, accusation in accusations(run):
                 document = None
                 if accusation is None:
@@ -188,7 +189,7 @@ def _told(runs: list[str]) -> int:
         totals[said] += count
     print(*(f"{count:6}  {said}" for said, count in totals.most_common()), sep="\n")
     print(*doubted, sep="\n")
-    return 1 if totals[FALSE] else 0
+    return GATE_FAILED if totals[FALSE] else OK
 
 
 if __name__ == "__main__":

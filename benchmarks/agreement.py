@@ -19,20 +19,22 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
+from endings import script
 from plain_loops import PLAIN, installed
 
 from harness.backend.process.short_child import answer_of_a_child
 from harness.backend.vocabulary import Vocabulary, load_vocabulary
 from harness.cases.case import Case
 from harness.cli.progress import progress_line
-from harness.errors import BAD_INPUT, OK, BadInput
+from harness.cli.values import positive
+from harness.errors import GATE_FAILED, OK, BadInput
 from harness.rows.row import DECLINED, Row
 from harness.rows.store import read_cases, read_rows
 from harness.running.session import Request, run
@@ -98,56 +100,54 @@ def compare(backend: str, vocabulary: Vocabulary, out: Path) -> tuple[Counter[st
     return counts, lines
 
 
-def main(argv: list[str]) -> int:
+@script
+def main(arguments: Sequence[str]) -> int:
+    """Exit code: 0, 1 where the two differ, or 2 for bad input."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--folder", type=Path, default=FOLDER)
-    parser.add_argument("--files", type=int, default=400)
+    parser.add_argument("--files", type=positive, default=400)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--vocabulary", default="mistral-v3")
     parser.add_argument("backends", nargs="*")
-    options = parser.parse_args(argv)
+    options = parser.parse_args(arguments)
     known = installed()
     differ = False
-    try:
-        if unknown := set(options.backends) - set(known):
-            raise BadInput(f"no plain loop of {', '.join(sorted(unknown))}; there are {', '.join(known)}")
-        files = sorted(options.folder.glob("*.json"))
-        if not files:
-            raise BadInput(f"{options.folder} holds no MaskBench files; give --folder")
-        chosen = random.Random(options.seed).sample(files, min(options.files, len(files)))
-        with tempfile.TemporaryDirectory() as scratch:
-            corpus = Path(scratch) / "corpus"
-            corpus.mkdir()
-            for path in chosen:
-                shutil.copy(path, corpus)
-            backends, out = options.backends or known, Path(scratch) / "run"
-            request = Request(
-                suites=(str(corpus),),
-                backends=",".join(backends),
-                vocabularies=(options.vocabulary,),
-                out=out,
-                timeout_s=SECONDS,
-                effort=0,
+    if unknown := set(options.backends) - set(known):
+        raise BadInput(f"no plain loop of {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    files = sorted(options.folder.glob("*.json"))
+    if not files:
+        raise BadInput(f"{options.folder} holds no MaskBench files; give --folder")
+    chosen = random.Random(options.seed).sample(files, min(options.files, len(files)))
+    with tempfile.TemporaryDirectory() as scratch:
+        corpus = Path(scratch) / "corpus"
+        corpus.mkdir()
+        for path in chosen:
+            shutil.copy(path, corpus)
+        backends, out = options.backends or known, Path(scratch) / "run"
+        request = Request(
+            suites=(str(corpus),),
+            backends=",".join(backends),
+            vocabularies=(options.vocabulary,),
+            out=out,
+            timeout_s=SECONDS,
+            effort=0,
+        )
+        with progress_line(sys.stderr) as report:
+            run(request, lambda _: None, report)
+        vocabulary = load_vocabulary(options.vocabulary)
+        for backend in backends:
+            counts, lines = compare(backend, vocabulary, out)
+            judged = counts["alike"] + counts["different"]
+            print(
+                f"{backend}: the harness says what the plain loop says of {counts['alike']:,} of "
+                f"{judged:,} instances of {len(chosen)} files on {options.vocabulary}; {counts[LOST]:,} "
+                "were lost to a deadline or a crash",
+                *lines,
+                sep="\n  ",
+                flush=True,
             )
-            with progress_line(sys.stderr) as report:
-                run(request, lambda _: None, report)
-            vocabulary = load_vocabulary(options.vocabulary)
-            for backend in backends:
-                counts, lines = compare(backend, vocabulary, out)
-                judged = counts["alike"] + counts["different"]
-                print(
-                    f"{backend}: the harness says what the plain loop says of {counts['alike']:,} of "
-                    f"{judged:,} instances of {len(chosen)} files on {options.vocabulary}; {counts[LOST]:,} "
-                    "were lost to a deadline or a crash",
-                    *lines,
-                    sep="\n  ",
-                    flush=True,
-                )
-                differ = differ or bool(lines)
-    except BadInput as error:
-        print(f"agreement: {error}", file=sys.stderr)
-        return BAD_INPUT
-    return 1 if differ else OK
+            differ = differ or bool(lines)
+    return GATE_FAILED if differ else OK
 
 
 if __name__ == "__main__":

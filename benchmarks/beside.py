@@ -16,21 +16,29 @@ longer, and the host, which has to know a token before it can write what follows
 
 from __future__ import annotations
 
+import argparse
 import gc
 import statistics
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import torch
 
+sys.path.insert(0, str(Path(__file__).parent / "parts"))
+
+from endings import script
+
 from harness.backend.grammar import Adapter
 from harness.backend.registry import load
 from harness.backend.vocabulary import load_vocabulary
+from harness.errors import OK
+from harness.measure.protocol import order
 from harness.serve.decode.overhead import service
 from harness.serve.decode.workloads import find_workload, requests
 from harness.serve.requests import latency
@@ -52,7 +60,7 @@ JUMP_PASS_US = {
     "8b": {1: 3625, 4: 3900, 8: 4090, 16: 4530, 256: 4900},
 }
 """Microseconds of a pass of one row, by the most tokens that it feeds. Those of 256 tokens are assumed."""
-ROUNDS = 3
+ROUNDS = 4
 WAYS = {"own thread": 1, "other threads": 2}
 """Two other threads, because one is the loop's own."""
 
@@ -166,8 +174,8 @@ def fills(name: str, adapter: Adapter, rows: int) -> None:
     ways: dict[str, LoopOptions | None] = {"none": None}
     ways |= {way: LoopOptions(fill_threads=threads) for way, threads in WAYS.items()}
     found: dict[str, list[float]] = {way: [] for way in ways}
-    for _ in range(ROUNDS):
-        for way, options in ways.items():
+    for number in range(ROUNDS):
+        for way, options in order(list(ways.items()), number):
             model = Clock(adapter.vocabulary.size, rows, {64: PASS_US[rows]})
             completed = served(adapter, made, model, "stepwise", options)
             found[way].append(statistics.mean(latency.tpot(done) or 0 for done in completed) / 1e3)
@@ -184,15 +192,15 @@ def jumps(name: str, adapter: Adapter, shape: str) -> None:
     """Prints the share of its ceiling that jump-forward's speed-up reaches."""
     made = requests(find_workload("all_forced"), adapter.vocabulary, count=4, prompt_tokens=32, limit=64)
     shares, ceiling = [], 1.0
-    for _ in range(ROUNDS):
-        spent, passes = [], []
-        for strategy in ("stepwise", "jump_forward"):
+    for number in range(ROUNDS):
+        spent, passes = {}, {}
+        for strategy in order(("stepwise", "jump_forward"), number):
             model = Clock(adapter.vocabulary.size, 1, JUMP_PASS_US[shape])
             completed = served(adapter, made, model, strategy, LoopOptions())
-            spent.append(sum(map(service, completed)))
-            passes.append(sum(done.account.passes for done in completed))
-        ceiling = passes[0] / passes[1]
-        shares.append(spent[0] / spent[1] / ceiling)
+            spent[strategy] = sum(map(service, completed))
+            passes[strategy] = sum(done.account.passes for done in completed)
+        ceiling = passes["stepwise"] / passes["jump_forward"]
+        shares.append(spent["stepwise"] / spent["jump_forward"] / ceiling)
     print(
         f"{name}, {shape}, jump-forward: {statistics.median(shares):.3f} of its ceiling of {ceiling:.2f} "
         f"({min(shares):.3f} to {max(shares):.3f})",
@@ -200,18 +208,24 @@ def jumps(name: str, adapter: Adapter, shape: str) -> None:
     )
 
 
-def main() -> None:
+@script
+def main(arguments: Sequence[str]) -> int:
+    """Exit code: 0, or 2 for bad input."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("backends", nargs="*", default=["xgrammar", "llguidance"], metavar="BACKEND")
+    backends: list[str] = parser.parse_args(arguments).backends
     torch.set_num_threads(1)
     vocabulary = load_vocabulary("tekken")
-    for name in sys.argv[1:] or ("xgrammar", "llguidance"):
-        adapter = load(name)(vocabulary)
+    for name, adapter_class in [(name, load(name)) for name in backends]:
+        adapter = adapter_class(vocabulary)
         for rows in PASS_US:
             fills(name, adapter, rows)
         for shape in JUMP_PASS_US:
             jumps(name, adapter, shape)
     assumed = ", ".join(f"{shape} {passes[256]} us" for shape, passes in JUMP_PASS_US.items())
     print(f"passes of more than 16 tokens are assumed, not measured: {assumed}")
+    return OK
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

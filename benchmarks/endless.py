@@ -20,7 +20,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent / "parts"))
+
+from endings import script
+
 from harness.backend.arm import arm, arm_names
+from harness.errors import OK
 from harness.outcomes.endless import EndlessCounts, endless_counts
 from harness.report.tables.spelling import Count, spelling_table
 from harness.rows.row import CHECKS_MODE
@@ -108,22 +113,24 @@ def longest_that_ends(counts: EndlessCounts | None) -> str:
 
 def publish(run: Path, into: Path) -> None:
     """Packs the rows of the checks of a run."""
-    into.mkdir(parents=True, exist_ok=True)
     with (run / ROWS).open("rb") as rows:
         kept = [line for line in rows if json.loads(line).get("mode", CHECKS_MODE) == CHECKS_MODE]
+    into.mkdir(parents=True, exist_ok=True)
     (into / PACKED).write_bytes(packed(b"".join(kept)))
 
 
+@script
 def main(arguments: Sequence[str]) -> int:
+    """Exit code: 0, or 2 for bad input."""
     parser = argparse.ArgumentParser(description="What bounding white space costs, as a table.")
     parser.add_argument("--endless", type=Path, nargs="+", default=[], metavar="RUN")
     parser.add_argument("--spellings", type=Path, nargs="+", default=[], metavar="RUN")
     parser.add_argument("--publish", type=Path, metavar="RUN", help="pack the rows of this run")
     parser.add_argument("--into", type=Path, metavar="DIR", help="where they are packed, with --publish")
     options = parser.parse_args(arguments)
+    if (options.publish is None) != (options.into is None):
+        parser.error("--publish RUN and --into DIR, a folder of results/published, go together")
     if options.publish:
-        if options.into is None:
-            parser.error("--publish needs --into DIR, a folder of results/published")
         publish(options.publish, options.into)
     elif not options.endless:
         parser.error("--endless RUN ... or --publish RUN --into DIR")
@@ -131,7 +138,7 @@ def main(arguments: Sequence[str]) -> int:
         print(table(options.endless, options.spellings))
     else:
         print(counts_table(options.endless))
-    return 0
+    return OK
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ Of each backend two things are printed, of the suite `speed` with tekken, on one
 
 from __future__ import annotations
 
+import argparse
 import gc
 import json
 import os
@@ -34,7 +35,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+sys.path.insert(0, str(Path(__file__).parent / "parts"))
+
+from endings import script
+
 from harness.backend.process.system import ENVIRONMENT
+from harness.backend.registry import parse_specs
+from harness.errors import OK, BadInput
 from harness.measure.arm import MeasureHandler, load_arm
 from harness.measure.figures import shape
 from harness.measure.protocol import MOST_PASSES, PROFILES, order
@@ -58,8 +65,15 @@ Walk = Callable[[], list[int]]
 """One pass of the hand-written loop: the nanoseconds of every fill."""
 
 
-def main() -> None:
-    backends = sys.argv[1:] or BACKENDS
+@script
+def main(arguments: Sequence[str]) -> int:
+    """Exit code: 0, or 2 for bad input."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("backends", nargs="*", default=BACKENDS, metavar="BACKEND")
+    backends: Sequence[str] = parser.parse_args(arguments).backends
+    for spec in parse_specs(",".join(backends)):
+        if spec.name not in LOOPS:
+            raise BadInput(f"no loop of {spec.name}; there are {', '.join(LOOPS)}")
     with tempfile.TemporaryDirectory() as scratch:
         for backend in backends:
             folder = Path(scratch) / backend.replace(":", "_")
@@ -77,6 +91,7 @@ def main() -> None:
                 ),
                 flush=True,
             )
+    return OK
 
 
 def compared(folder: Path, number: int) -> Compared:
@@ -335,4 +350,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
         print(json.dumps(vars(compare(Path(sys.argv[2])))))
     else:
-        main()
+        sys.exit(main(sys.argv[1:]))

@@ -18,10 +18,12 @@ import shutil
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
+from endings import script
 from gpu_figures import Figures
 from gpu_report import anchors, asked
 from gpu_store import stored
@@ -32,6 +34,7 @@ from states import state_counts
 from harness.backend.arm import arm_names
 from harness.checks.documents import TOKENS_LEAD
 from harness.checks.layouts import LAYOUT_IS_WRITTEN
+from harness.errors import OK, BadInput
 from harness.outcomes.case_state import CaseState
 from harness.outcomes.faults import fault_frame
 from harness.outcomes.outcome import is_documented, walk_verdict
@@ -44,6 +47,10 @@ from harness.rows.store import PACKED, ROWS, packed, read_info, read_rows
 from harness.text import duration
 
 ROOT = Path(__file__).resolve().parent.parent
+
+states_of, masks_of = cache(state_counts), cache(masks_frame)
+"""Several tables are of the same run, and a large one takes seconds to read."""
+
 NAMES = ("results", "faults", "known_bugs", "json_schema_masks", "vocabularies", "gpu")
 PAGES = tuple(ROOT / "docs" / f"{name}.md" for name in NAMES)
 
@@ -113,7 +120,7 @@ def cell(rows: Sequence[Row]) -> str:
 
 def states(run: Path, _: str) -> str:
     """Returns the table of them with a line for each state."""
-    counts, vocabularies = state_counts(run), read_info(run).vocabularies
+    counts, vocabularies = states_of(run), read_info(run).vocabularies
     heads = [arm if len(vocabularies) == 1 else f"{arm}, {vocabulary}" for vocabulary, arm in counts]
     lines = [f"| cases | {' | '.join(heads)} |", "| --- " + "| ---: " * len(heads) + "|"]
     for state in reversed(CaseState):
@@ -125,7 +132,7 @@ def states(run: Path, _: str) -> str:
 
 def states_by_vocabulary(run: Path, _: str) -> str:
     """Returns the table of them with a line for each arm and vocabulary, in the order of the run's."""
-    counts = state_counts(run)
+    counts = states_of(run)
     names = short_names(counts)
     shown = [state for state in reversed(CaseState) if any(count[state] for count in counts.values())]
     lines = [
@@ -143,14 +150,14 @@ def states_by_vocabulary(run: Path, _: str) -> str:
 
 def works_by_vocabulary(run: Path, _: str) -> str:
     """Returns how many cases work, with a line for each arm and a column for each vocabulary."""
-    works = {of: f"{states[CaseState.WORKS]:,}" for of, states in state_counts(run).items()}
+    works = {of: f"{states[CaseState.WORKS]:,}" for of, states in states_of(run).items()}
     return by_vocabulary(run, "works", works)
 
 
 def exact_by_vocabulary(run: Path, _: str) -> str:
     """Returns how many schemas have exact masks, of those with a reference, with a line for each arm and a
     column for each vocabulary."""
-    lines = (line for line in masks_frame(run).to_dict("records") if line["dialect"] == "json_schema")
+    lines = (line for line in masks_of(run).to_dict("records") if line["dialect"] == "json_schema")
     exact = {(one["vocabulary"], one["arm"]): f"{one['exact']:,} of {one['cases']:,}" for one in lines}
     return by_vocabulary(run, "exact", exact)
 
@@ -214,7 +221,7 @@ def maskbench(folder: Path, _: str) -> str:
 
 def masks(run: Path, _: str) -> str:
     """Returns at how many places the masks are right, by vocabulary, arm and dialect."""
-    return to_text(masks_frame(run), "markdown").strip()
+    return to_text(masks_of(run), "markdown").strip()
 
 
 def mask_causes(run: Path, _: str) -> str:
@@ -283,17 +290,26 @@ TABLES: dict[str, Callable[[Path, str], str]] = {
 
 
 def publish(runs: Sequence[str], into: Path) -> None:
-    """Packs the rows of each run, given as NAME=RUN, without the samples of times, and writes its page."""
-    for name, _, path in (given.partition("=") for given in runs):
-        folder, run = into / name, Path(path)
+    """Packs the rows of each run, given as NAME=RUN, without the samples of times, and writes its page. What
+    has that name is replaced once the new one is whole. Raises BadInput."""
+    named = [(name, Path(path)) for name, _, path in (given.partition("=") for given in runs)]
+    for (name, run), given in zip(named, runs, strict=True):
+        if not name or Path(name).name != name or not given.partition("=")[2]:
+            raise BadInput(f'"{given}": give NAME=RUN, the name of a folder below --into and a run')
+        read_info(run)
+    for name, run in named:
+        folder, made = into / name, into / f"{name}.new"
+        shutil.rmtree(made, ignore_errors=True)
+        made.mkdir(parents=True)
+        write_report([run], made / "report.html")
+        (made / PACKED).write_bytes(packed((run / ROWS).read_bytes()))
         shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        write_report([run], folder / "report.html")
-        (folder / PACKED).write_bytes(packed((run / ROWS).read_bytes()))
+        made.rename(folder)
 
 
+@script
 def main(argv: Sequence[str] | None = None) -> int:
-    """Writes the pages; the exit code is 0."""
+    """Writes the pages. Exit code: 0, or 2 for bad input."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
         "--publish",
@@ -303,13 +319,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--into", type=Path, metavar="DIR", help="where they are packed, with --publish")
     options = parser.parse_args(argv)
+    if (options.publish is None) != (options.into is None):
+        parser.error("--publish NAME=RUN ... and --into DIR, a folder of results/published, go together")
     if options.publish:
-        if options.into is None:
-            parser.error("--publish needs --into DIR, a folder of results/published")
         publish(options.publish, options.into)
     for path in PAGES:
         path.write_text(page(path.read_text("utf-8")), "utf-8")
-    return 0
+    return OK
 
 
 if __name__ == "__main__":

@@ -12,20 +12,30 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "parts"))
+
+from endings import script
 
 from harness.cases.generated.documents import documents_for
 from harness.cases.subschemas import ASSERTIONS, pointer, subschemas
 from harness.cases.suite import find_suite, parse_json, read_cases
+from harness.cli.values import positive
+from harness.errors import OK, BadInput
 
 
-def main() -> None:
-    """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+@script
+def main(arguments: Sequence[str]) -> int:
+    """Prints the table. Exit code: 0, or 2 for bad input."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder")
-    parser.add_argument("--every", type=int, default=1, help="take one file in so many")
-    options = parser.parse_args()
+    parser.add_argument("--every", type=positive, default=1, help="take one file in so many")
+    options = parser.parse_args(arguments)
     places, kept, broken = Counter[str](), Counter[str](), Counter[str]()
     having, kept_in, broken_in = Counter[str](), Counter[str](), Counter[str]()
     seconds = []
@@ -53,6 +63,8 @@ def main() -> None:
         having.update(here.keys())
         kept_in.update(keyword for keyword, done in here.items() if True in done)
         broken_in.update(keyword for keyword, done in here.items() if False in done)
+    if not seconds:
+        raise BadInput(f"{options.folder}: holds no JSON Schema")
     print(f"{both} of {schemas} schemas have a valid and an invalid document")
     print(f"processor time: median {statistics.median(seconds):.2f} s, most {max(seconds):.1f} s, "
           f"all {sum(seconds):.0f} s")  # fmt: skip
@@ -61,7 +73,8 @@ def main() -> None:
     for keyword, count in places.most_common():
         figures = (kept, broken, having, kept_in, broken_in)
         print(f"{keyword:24}{count:10}" + "".join(f"{counter[keyword]:10}" for counter in figures))
+    return OK
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

@@ -34,11 +34,13 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
+from endings import script
 from gpu_plan import LONG_LIMIT, PARTS, PROMPT, VOCABULARY, Cell, Plan, plan_of
 from gpu_report import is_worse, page, summary
 from gpu_store import Store, failed, opened, stored, whole, write_whole
 
-from harness.errors import BAD_INPUT, GATE_FAILED, INCOMPLETE, OK, BadInput
+from harness.cli.values import not_negative
+from harness.errors import GATE_FAILED, INCOMPLETE, OK, BadInput
 from harness.rows.folder import now
 from harness.text import one_line
 
@@ -204,6 +206,7 @@ def alone(name: str, plan: Plan, device: str, out: Path, answer: Path) -> None:
 # ------------------------------------------------------------------------------------------------- command
 
 
+@script
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measures what is asked for, and returns the exit code."""
     parser = argparse.ArgumentParser(
@@ -212,7 +215,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("parts", nargs="*", metavar="PART")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--device", choices=["cuda", "cpu"])
-    parser.add_argument("--seconds", type=float, default=SECONDS)
+    parser.add_argument("--seconds", type=not_negative, default=SECONDS)
     parser.add_argument("--show", action="store_true")
     parser.add_argument(
         "--cells",
@@ -224,20 +227,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--cell", help=argparse.SUPPRESS)  # what a process of its own is to do
     parser.add_argument("--answer", type=Path, help=argparse.SUPPRESS)
     wanted = parser.parse_args(arguments)
-    try:
-        if wanted.cell:
-            signal.signal(
-                signal.SIGTERM, lambda *_: sys.exit("told to end")
-            )  # so that what it began ends too
-            alone(wanted.cell, plan_of(wanted.device), wanted.device, wanted.out, wanted.answer)
-            return OK
-        parts = budgets(wanted.parts or list(PARTS), wanted.seconds)
-        if not wanted.show:
-            measure(parts, wanted.out, wanted.device, [name for name in wanted.cells.split(",") if name])
-        return show(wanted.out, list(parts))
-    except BadInput as error:
-        print(f"benchmarks/gpu.py: {error}", file=sys.stderr)
-        return BAD_INPUT
+    if wanted.cell:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to end"))  # so that what it began ends too
+        alone(wanted.cell, plan_of(wanted.device), wanted.device, wanted.out, wanted.answer)
+        return OK
+    parts = budgets(wanted.parts or list(PARTS), wanted.seconds)
+    if not wanted.show:
+        measure(parts, wanted.out, wanted.device, [name for name in wanted.cells.split(",") if name])
+    return show(wanted.out, list(parts))
 
 
 def budgets(asked: Sequence[str], usual: float) -> dict[str, float]:

@@ -17,19 +17,26 @@ trie, which gives the same mask. All of it is processor time without Python's ga
 
 from __future__ import annotations
 
+import argparse
 import gc
 import json
 import statistics
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parent / "parts"))
+
+from endings import script
+
 from harness.backend.vocabulary import Vocabulary, load_vocabulary
+from harness.cli.values import positive
+from harness.errors import GATE_FAILED, OK, BadInput
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
 from harness.oracle.json_schema.automaton import json_schema_automaton
 from harness.oracle.judge.drafts import DIALECT_URI, DRAFTS
@@ -93,13 +100,20 @@ def schemas_of(folder: Path) -> Iterator[tuple[str, Any, str | None, list[Any]]]
                 )
 
 
-def main(arguments: list[str]) -> int:
-    """Prints what was found; returns 1 if anything differs."""
-    every = int(arguments[1]) if len(arguments) > 1 else 1
-    folders = [Path(arguments[0])] if arguments else list(DEFAULT)
-    code = max(measured(folder, every) for folder in folders)
+@script
+def main(arguments: Sequence[str]) -> int:
+    """Prints what was found. Exit code: 0, 1 if anything differs, or 2 for bad input."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path, nargs="?", metavar="FOLDER")
+    parser.add_argument("every", type=positive, nargs="?", default=1, metavar="EVERY")
+    options = parser.parse_args(arguments)
+    folders = [options.folder] if options.folder else list(DEFAULT)
     for folder in folders:
-        print_costs(folder, every)
+        if next(schemas_of(folder), None) is None:
+            raise BadInput(f"{folder} holds no schemas; name a folder of MaskBench or of the test suite")
+    code = max(measured(folder, options.every) for folder in folders)
+    for folder in folders:
+        print_costs(folder, options.every)
     return code
 
 
@@ -162,7 +176,7 @@ def measured(folder: Path, every: int) -> int:
     print(f"{walked} spellings of instances judged by all; {different} differ")
     for reason, count in reasons.most_common():
         print(f"  {count} {reason}")
-    return 1 if different else 0
+    return GATE_FAILED if different else OK
 
 
 def print_costs(folder: Path, every: int) -> None:

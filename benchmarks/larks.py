@@ -9,20 +9,34 @@ such sentences and six texts that are none.
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
+sys.path.insert(0, str(Path(__file__).parent / "parts"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
+from endings import script
 from reference_lark import LONGEST, by_any_split, random_grammar, texts
+
+from harness.cli.values import positive
+from harness.errors import OK
 
 EACH = 6
 """Texts of either kind, at most."""
 
 
-def main(count: int, path: Path) -> None:
+@script
+def main(arguments: Sequence[str]) -> int:
+    """Writes the suite. Exit code: 0, or 2 for bad input."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("count", type=positive, metavar="COUNT")
+    parser.add_argument("path", type=Path, metavar="FILE")
+    options = parser.parse_args(arguments)
+    count, path = options.count, options.path
     random = Random(0)
     header = {"suite": path.stem, "version": "1", "description": "random Lark grammars"}
     lines = [json.dumps(header)]
@@ -41,7 +55,8 @@ def main(count: int, path: Path) -> None:
         ]
         lines.append(json.dumps({"description": f"grammar {len(lines)}", "lark": made.text, "tests": tests}))
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return OK
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), Path(sys.argv[2]))
+    sys.exit(main(sys.argv[1:]))

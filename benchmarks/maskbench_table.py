@@ -24,22 +24,20 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
+from endings import script
 from maskbench_counts import FILES, MaskBenchCase, Walked, as_maskbench, as_we, differences, walked_in
 
-from harness.errors import BAD_INPUT, OK, BadInput
+from harness.errors import OK
 
 
+@script
 def main(arguments: Sequence[str]) -> int:
     """Exit code: 0, or 2 for bad input."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN")
     parser.add_argument("--differences", type=Path, metavar="FILE")
     options = parser.parse_args(arguments)
-    try:
-        walked = [one for run in options.runs for one in walked_in(run)]
-    except BadInput as error:
-        print(f"maskbench_table: {error}", file=sys.stderr)
-        return BAD_INPUT
+    walked = [one for run in options.runs for one in walked_in(run)]
     for one in walked:
         said = "a sample" if one.is_sample else "all that are schemas"
         print(f"{one.name}: {len(one.cases):,} of {FILES:,} files, {said}; {one.timeout_s:g} s for a call")

@@ -10,6 +10,7 @@ nothing is started, and what docs/engines.md installs beside it.
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,20 +18,27 @@ from typing import Any
 
 import xgrammar
 
+sys.path.insert(0, str(Path(__file__).parent / "parts"))
+
+from endings import script
+
 from harness.backend.bridge.bare_package import bare_package
 from harness.backend.token_bytes.compare import counts_of, kinds_text, wrong_tokens
 from harness.backend.vocabulary import load_vocabulary
 from harness.backend.vocabulary.mistral import MISTRAL_V3_FILE, TEKKEN_FILE, file_of
-from harness.errors import describe
+from harness.errors import OK, BadInput, describe
 
 FILES = {"tekken": (TEKKEN_FILE, "tekken.json"), "mistral-v3": (MISTRAL_V3_FILE, "tokenizer.model.v3")}
 """For each vocabulary its file in mistral-common, and the file's name in a model's folder."""
 
 
 def own_tokenizer(name: str) -> Any:
-    """Returns vLLM's object for `--tokenizer-mode mistral`."""
-    bare_package("vllm", "vllm.v1", "vllm.v1.structured_output")
-    from vllm.tokenizers.mistral import MistralTokenizer  # type: ignore[import-not-found]
+    """Returns vLLM's object for `--tokenizer-mode mistral`. Raises BadInput where vLLM cannot be imported."""
+    try:
+        bare_package("vllm", "vllm.v1", "vllm.v1.structured_output")
+        from vllm.tokenizers.mistral import MistralTokenizer  # type: ignore[import-not-found]
+    except ImportError as error:
+        raise BadInput(f"{error}; docs/engines.md says how vLLM is installed for this") from error
 
     with tempfile.TemporaryDirectory() as folder:
         packaged, in_folder = FILES[name]
@@ -88,6 +96,13 @@ def lines(name: str) -> Iterator[str]:
                 yield f"  {each.token}: {each.true!r} is read as {each.read!r}"
 
 
-if __name__ == "__main__":
+@script
+def main() -> int:
+    """Exit code: 0, or 2 without vLLM."""
     for name in FILES:
         print(*lines(name), sep="\n", flush=True)
+    return OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -13,20 +13,26 @@ Prints for each state
 
 from __future__ import annotations
 
+import argparse
 import gc
 import json
 import os
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parent / "parts"))
+
+from endings import script
+
 from harness.backend.vocabulary import Vocabulary, load_vocabulary
+from harness.errors import OK
 from harness.oracle.automaton import DEAD, Automaton
 from harness.oracle.regex.automaton import regex_automaton
 from harness.oracle.trie import TokenSet, TokenTrie
@@ -63,9 +69,14 @@ STATES = (
 )
 
 
-def main() -> None:
+@script
+def main(arguments: Sequence[str]) -> int:
+    """Exit code: 0, or 2 for bad input."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("vocabulary", nargs="?", default=VOCABULARY, metavar="VOCABULARY")
+    wanted: str = parser.parse_args(arguments).vocabulary
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    vocabulary = load_vocabulary(sys.argv[1] if len(sys.argv) > 1 else VOCABULARY)
+    vocabulary = load_vocabulary(wanted)
     seconds, trie = timed(lambda: TokenTrie(vocabulary))
     nested = nested_dicts(vocabulary)
     gc.collect()
@@ -73,7 +84,8 @@ def main() -> None:
     print(f"{vocabulary.name}, {vocabulary.size:,} tokens; its trie, made once: {seconds:.2f} s")
     print(f"median of {PASSES * TURNS} warm masks, one processor:")
     for state in STATES:
-        print(f"  {measured(state, trie, nested)}")
+        print(f"  {measured(state, trie, nested)}", flush=True)
+    return OK
 
 
 def measured(state: State, trie: TokenTrie, nested: Nested) -> str:
@@ -144,4 +156,4 @@ def plain_mask(vocabulary: Vocabulary, root: Nested, automaton: Automaton[Any], 
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

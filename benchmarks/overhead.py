@@ -20,6 +20,7 @@ xgrammar, llguidance and outlines-core take about five minutes on two idle cores
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import signal
@@ -41,12 +42,14 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
+from endings import script
 from plain_loops import PLAIN, POINTERS, installed
 
 from harness.backend.describe import describe
 from harness.backend.process.system import ENVIRONMENT
 from harness.cases.plan import Plan, Profile, write_plan
 from harness.cases.suite import find_suite
+from harness.errors import OK, BadInput
 from harness.rows.row import Row, RunInfo
 from harness.rows.store import Writer, read_rows, read_samples
 from harness.running import worker_process as process
@@ -86,11 +89,19 @@ SLOW_BACKENDS = ("xgrammar", "outlines-core", "lm-format-enforcer", "llama-cpp")
 compile. A slower compile would only hide what the harness takes."""
 
 
-def main() -> None:
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
-    if not folder.is_dir():
-        sys.exit(f"{folder} is no folder; give one with MaskBench files")
-    backends = sys.argv[2:] or installed()
+@script
+def main(arguments: Sequence[str]) -> int:
+    """Exit code: 0, or 2 for bad input."""
+    known = installed()
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path, nargs="?", default=FOLDER, metavar="FOLDER")
+    parser.add_argument("backends", nargs="*", default=known, metavar="BACKEND")
+    options = parser.parse_args(arguments)
+    folder, backends = options.folder, options.backends
+    if not any(folder.glob("*.json")):
+        raise BadInput(f"{folder} holds no MaskBench files; name a folder that does")
+    if unknown := set(backends) - set(known):
+        raise BadInput(f"no plain loop of {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     with tempfile.TemporaryDirectory() as scratch:
         base = Path(scratch)
         for loop_name in PLAIN:
@@ -111,6 +122,7 @@ def main() -> None:
             "within 0.1 s):"
         )
         print(f"  median {statistics.median(gaps) * 1e3:.0f} ms, slowest {max(gaps) * 1e3:.0f} ms")
+    return OK
 
 
 def quick_cases(folder: Path, corpus: Path, backend: str) -> None:
@@ -381,4 +393,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--plain"]:
         plain(Path(sys.argv[2]), sys.argv[3])
     else:
-        main()
+        sys.exit(main(sys.argv[1:]))

@@ -12,6 +12,7 @@ is its own, and all that is resident (pages shared with Ray's store too).
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -19,11 +20,17 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 
+sys.path.insert(0, str(Path(__file__).parent / "parts"))
+
+from endings import script
+
 from harness.backend.process.system import descendants
+from harness.cli.values import positive
+from harness.errors import OK, BadInput
 from harness.rows.row import Row, identity, untimed
 from harness.rows.store import read_rows
 
@@ -37,14 +44,18 @@ LOOK_SECONDS = 0.5
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def main() -> None:
-    what, *more = sys.argv[1:] or ["speed"]
-    numbers = list(map(int, more))
+@script
+def main(arguments: Sequence[str]) -> int:
+    """Exit code: 0, or 2 for bad input."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("what", choices=["speed", "memory"])
+    parser.add_argument("numbers", type=positive, nargs="*", metavar="N")
+    options = parser.parse_args(arguments)
+    if len(options.numbers) > (2 if options.what == "speed" else 1):
+        parser.error("speed has CASES and ROUNDS, and memory has ROWS")
     with tempfile.TemporaryDirectory() as scratch:
-        if what == "speed":
-            speed(Path(scratch), *numbers)
-        else:
-            memory(Path(scratch), *numbers)
+        (speed if options.what == "speed" else memory)(Path(scratch), *options.numbers)
+    return OK
 
 
 # ------------------------------------------------------------------------------------------------------ speed
@@ -55,7 +66,7 @@ def speed(folder: Path, count: int = 300, rounds: int = 1) -> None:
     (folder / "cases").mkdir()
     chosen = sorted(MASKBENCH.rglob("*.json"))[:count]
     if len(chosen) < count:
-        sys.exit(f"{MASKBENCH} has {len(chosen)} cases, fewer than {count}")
+        raise BadInput(f"{MASKBENCH} has {len(chosen)} cases, fewer than {count}")
     for path in chosen:
         (folder / "cases" / path.name).write_bytes(path.read_bytes())
     whole: dict[int, list[float]] = {1: [], 2: []}
@@ -228,6 +239,8 @@ def memory(folder: Path, rows: int = 50_000) -> None:
 
     run = Run(command, look)
     size = (out / "rows.jsonl").stat().st_size
+    if not samples or samples[0][0] > 0.1 * size or samples[-1][0] < SHARES[-1] * size:
+        raise BadInput(f"{rows} rows have come before the coordinator could be looked at often; take more")
     marks = [next(sample for sample in samples if sample[0] >= share * size) for share in SHARES]
     for share, (_, own, all_of_it) in zip(SHARES, marks, strict=True):
         print(
@@ -264,4 +277,4 @@ def resident(pid: int) -> tuple[int, int]:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

@@ -47,6 +47,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
+from endings import script
 from reference_estimate import estimate, estimates_text
 from reference_page import publish
 from reference_runs import stored
@@ -72,7 +73,7 @@ from harness.backend.registry import installed_version
 from harness.cases.suite import find_suite, read_cases
 from harness.cli.main import main as grammarbench
 from harness.cli.values import effort, positive, positive_number, shard, whole
-from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
+from harness.errors import GATE_FAILED, INCOMPLETE, OK, BadInput
 from harness.rows.store import has_begun, read_end
 
 BACKENDS = ("xgrammar", "llguidance", "outlines-core", "lm-format-enforcer", "llama-cpp-python")
@@ -149,6 +150,7 @@ def parser() -> argparse.ArgumentParser:
     return parsed
 
 
+@script
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit code: 0, 1 where what is published does not follow or is damaged, 2 for bad input, 3 where a run
     is incomplete."""
@@ -157,30 +159,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.argv = tuple(sys.argv[1:] if argv is None else argv)
     if [options.out, options.verify, options.sums].count(None) != 2:
         parsed.error("give one of --out DIR, --verify PUBLISHED and --sums PUBLISHED")
-    try:
-        if options.verify:
-            return OK if verified(options.verify, print) else 1
-        if options.sums:
-            read_sums(options.sums)  # a folder of another kind gets none
-            write_sums(options.sums)
+    if options.verify:
+        return OK if verified(options.verify, print) else GATE_FAILED
+    if options.sums:
+        read_sums(options.sums)  # a folder of another kind gets none
+        write_sums(options.sums)
+        return OK
+    parts = [options.only] if options.only else list(PARTS)
+    if options.times:
+        return measured(options)
+    if not options.page:
+        work(options, parts)
+        if options.estimate:
             return OK
-        parts = [options.only] if options.only else list(PARTS)
-        if options.times:
-            return measured(options)
-        if not options.page:
-            work(options, parts)
-            if options.estimate:
-                return OK
-            if options.shard and (waiting := lie_where(options, parts)):
-                print(waiting, flush=True)
-                return OK
-        there = [part for part in PARTS if is_there(options.out, part)]
-        if not there:
-            raise BadInput(f"{options.out}: no run here; leave --page out to begin one")
-        print(f"written: {publish(options.out, there)}", flush=True)
-    except BadInput as error:
-        print(f"reference: {error}", file=sys.stderr)
-        return BAD_INPUT
+        if options.shard and (waiting := lie_where(options, parts)):
+            print(waiting, flush=True)
+            return OK
+    there = [part for part in PARTS if is_there(options.out, part)]
+    if not there:
+        raise BadInput(f"{options.out}: no run here; leave --page out to begin one")
+    print(f"written: {publish(options.out, there)}", flush=True)
     return OK if all(read_end(options.out / "runs" / part) for part in there) else INCOMPLETE
 
 

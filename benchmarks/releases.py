@@ -41,6 +41,7 @@ from packaging.version import Version
 
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
+from endings import script
 from reference_walk import suites_of
 from releases_page import REFUSED, RUN, Release, publish
 from stratified import strata_of, stratified
@@ -51,7 +52,8 @@ from harness.backend.environments.releases import INDEX, released
 from harness.backend.vocabulary import prepare_vocabulary
 from harness.cases.suite import find_suite, read_cases
 from harness.cli.progress import progress_line
-from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
+from harness.cli.values import positive
+from harness.errors import INCOMPLETE, OK, BadInput
 from harness.rows.store import has_begun, read_end
 from harness.running.session import Request, run
 
@@ -238,9 +240,13 @@ def parser() -> argparse.ArgumentParser:
     )
     parsed.add_argument("--corpora", type=Path, default=Path("../shared/corpora"), metavar="PATH")
     parsed.add_argument("--since", default="2025-06-01", metavar="DAY", help="default: %(default)s")
-    parsed.add_argument("--most", type=int, default=300, metavar="N", help="schemas (default: %(default)s)")
+    parsed.add_argument(
+        "--most", type=positive, default=300, metavar="N", help="schemas (default: %(default)s)"
+    )
     parsed.add_argument("--vocabulary", default="mistral-v3", metavar="V", help="default: %(default)s")
-    parsed.add_argument("--jobs", type=int, default=1, metavar="N", help="workers at a time (default: 1)")
+    parsed.add_argument(
+        "--jobs", type=positive, default=1, metavar="N", help="workers at a time (default: 1)"
+    )
     parsed.add_argument(
         "--arms", default="", metavar="A,B==1.2", help="these, in place of the index's releases"
     )
@@ -253,21 +259,18 @@ def parser() -> argparse.ArgumentParser:
     return parsed
 
 
+@script
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit code: 0, 2 for bad input, 3 where a release was not walked."""
     options = parser().parse_args(argv)
     options.argv = tuple(sys.argv[1:] if argv is None else argv)
-    try:
-        arms = plan(options)
-        suite = schemas(options)
-        if not options.page:
-            walk(options, arms, suite)
-        notes = options.out / REFUSED
-        refused: dict[str, str] = json.loads(notes.read_text()) if notes.is_file() else {}
-        complete = publish(options.out, arms, refused)
-    except BadInput as error:
-        print(f"releases: {error}", file=sys.stderr)
-        return BAD_INPUT
+    arms = plan(options)
+    suite = schemas(options)
+    if not options.page:
+        walk(options, arms, suite)
+    notes = options.out / REFUSED
+    refused: dict[str, str] = json.loads(notes.read_text()) if notes.is_file() else {}
+    complete = publish(options.out, arms, refused)
     print(f"written: {options.out / 'published'}", flush=True)
     return OK if complete else INCOMPLETE
 

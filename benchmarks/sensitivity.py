@@ -11,16 +11,23 @@ ratio of means over the same passes would have said.
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent / "parts"))
+
+from endings import script
+
+from harness.cli.values import positive
+from harness.errors import OK
 from harness.measure.estimate import Comparison
 from harness.measure.session import conclude
 
@@ -31,11 +38,14 @@ BAND = 0.05
 """What a reader of means takes for a change."""
 
 
-def main() -> None:
-    kind = sys.argv[1] if len(sys.argv) > 1 else ""
-    if kind not in HEADS:
-        sys.exit(f"say which: {', '.join(HEADS)}")
-    runs = int(sys.argv[2]) if len(sys.argv) > 2 else 10
+@script
+def main(arguments: Sequence[str]) -> int:
+    """Exit code: 0, or 2 for bad input."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("kind", choices=HEADS)
+    parser.add_argument("runs", type=positive, nargs="?", default=10, metavar="RUNS")
+    options = parser.parse_args(arguments)
+    kind, runs = options.kind, options.runs
     verdicts, controls = Counter[str](), Counter[str]()
     right = misled = intervals = 0
     for number in range(1, runs + 1):
@@ -81,6 +91,7 @@ def main() -> None:
     print(
         f"ratios of means over the same passes, read with a band of {BAND:.0%}: {misled} of {intervals} wrong"
     )
+    return OK
 
 
 def one_run(folder: Path, head: str) -> list[Comparison]:
@@ -121,4 +132,4 @@ def nothing() -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

@@ -11,13 +11,19 @@ and DIR/readings.json has its figures with a few ids of each kind.
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent / "parts"))
+
+from endings import script
 
 from harness.backend.process.short_child import answer_of_a_child
 from harness.backend.registry import make, parse_specs
@@ -27,7 +33,7 @@ from harness.backend.vocabulary import Vocabulary, load_vocabulary
 from harness.backend.vocabulary.families import BYTE_LEVEL, FAMILIES, Family
 from harness.backend.vocabulary.fetched import folder_of, is_fetched
 from harness.backend.vocabulary.gguf_reader import read_metadata
-from harness.errors import describe
+from harness.errors import OK, BadInput, describe, did_you_mean
 
 BACKENDS = "xgrammar,llguidance,outlines-core,lm-format-enforcer,llama-cpp"
 SECONDS = 900.0
@@ -194,9 +200,21 @@ def _cell(reading: dict[str, Any] | None) -> str:
     return ", ".join(f"{count:,} {SHORT[kind]}" for kind, count in reading["kinds"].items()) or "0"
 
 
-def main(to: Path, backends: str, families: list[str]) -> None:
+@script
+def main(arguments: Sequence[str]) -> int:
+    """Exit code: 0, or 2 for bad input."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("to", type=Path, metavar="DIR")
+    parser.add_argument("backends", nargs="?", default=BACKENDS, metavar="BACKENDS")
+    parser.add_argument("families", nargs="*", metavar="FAMILY")
+    options = parser.parse_args(arguments)
+    to: Path = options.to
+    specs = [str(spec) for spec in parse_specs(options.backends)]
+    for name in options.families:
+        if name not in FAMILIES:
+            raise BadInput(f'there is no family "{name}"{did_you_mean(name, list(FAMILIES))}')
     to.mkdir(parents=True, exist_ok=True)
-    for name in families or FAMILIES:
+    for name in options.families or FAMILIES:
         family = FAMILIES[name]
         if not is_fetched(family):
             continue
@@ -212,7 +230,7 @@ def main(to: Path, backends: str, families: list[str]) -> None:
         if differing:
             note = f"as it was fetched only: {len(differing)} ids would be others in that form"
         print(f"{name} ({note})", flush=True)
-        for spec in backends.split(","):
+        for spec in specs:
             kept = to / f"{name}.{spec.replace(':', '.')}.json"
             if not kept.exists():
                 answer = answer_of_a_child(
@@ -226,7 +244,8 @@ def main(to: Path, backends: str, families: list[str]) -> None:
     readings = readings_in(to)
     (to / "readings.json").write_text(json.dumps(readings, indent=1) + "\n", "utf-8")
     print(table_of(readings))
+    return OK
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else BACKENDS, sys.argv[3:])
+    sys.exit(main(sys.argv[1:]))

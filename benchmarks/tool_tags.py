@@ -14,14 +14,18 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent / "parts"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 import xgrammar
+from endings import script
 from tool_suite import CHOICES, FAMILIES, Family, case, tools
+
+from harness.errors import OK, BadInput
 
 TOOLS = 10
 SHOWN = 90
@@ -47,9 +51,13 @@ def of_xgrammar(family: Family, choice: str, offered: list[Any], wanted: Any) ->
 
 
 def of_vllm(family: Family, choice: str, offered: list[Any], wanted: Any) -> list[tuple[str, Any]]:
-    """Returns the tags that vLLM has for the family: its own, or xgrammar's as vLLM asks for it."""
-    from vllm.entrypoints.openai.chat_completion import protocol  # type: ignore[import-not-found,unused-ignore]
-    from vllm.tool_parsers import structural_tag_registry as registry  # type: ignore[import-not-found,unused-ignore]
+    """Returns the tags that vLLM has for the family: its own, or xgrammar's as vLLM asks for it. Raises
+    BadInput where vLLM cannot be imported."""
+    try:
+        from vllm.entrypoints.openai.chat_completion import protocol  # type: ignore[import-not-found,unused-ignore]
+        from vllm.tool_parsers import structural_tag_registry as registry  # type: ignore[import-not-found,unused-ignore]
+    except ImportError as error:
+        raise BadInput(f"{error}; docs/engines.md says how vLLM is installed for this") from error
 
     own = registry._VLLM_STRUCTURAL_TAG_REGISTRY
     models = [family.name, *(["hermes"] if family.name == "qwen_3" else [])]
@@ -66,7 +74,9 @@ def of_vllm(family: Family, choice: str, offered: list[Any], wanted: Any) -> lis
     ]
 
 
-def main(arguments: list[str]) -> int:
+@script
+def main(arguments: Sequence[str]) -> int:
+    """Exit code: 0, or 2 for bad input."""
     parser = argparse.ArgumentParser(
         description="What the tags of libraries take of the suite of tool calls."
     )
@@ -86,7 +96,7 @@ def main(arguments: list[str]) -> int:
         for choice in CHOICES:
             for name, tag in tags_of(family, choice, offered, NAMED if choice == "named" else choice):
                 print(f"{name}, {choice}: {verdict(family, choice, name, tag, compiler)}")
-    return 0
+    return OK
 
 
 def verdict(family: Family, choice: str, name: str, tag: Any, compiler: xgrammar.GrammarCompiler) -> str:

@@ -10,24 +10,38 @@ Promised: 262,144 ids in at most 3 processor seconds and 400 MB, of which the la
 
 from __future__ import annotations
 
+import argparse
 import base64
 import json
 import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "parts"))
+
+from endings import script
+
+from harness.errors import OK
 
 THREE = 3
 MOST_SECONDS, MOST_MB = 3.0, 400.0
 
 
-def main() -> None:
+@script
+def main(arguments: Sequence[str]) -> int:
+    """Exit code: 0, or 2 for bad input."""
+    from harness.backend.vocabulary import prepare_vocabulary
     from harness.backend.vocabulary.families import FAMILIES
     from harness.backend.vocabulary.fetched import is_fetched
 
-    names = sys.argv[1:] or ["tekken", *(name for name, one in FAMILIES.items() if is_fetched(one))]
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    given = parser.parse_args(arguments).names
+    names = [prepare_vocabulary(name) for name in given]
+    names = names or ["tekken", *(name for name, one in FAMILIES.items() if is_fetched(one))]
     print(f"{'':12} {'ids':>8} {'cpu':>7} {'wall':>7} {'kept':>7} {'peak':>7} {'plain':>7} {'ratio':>6}")
     holds = True
     for name in names:
@@ -37,6 +51,7 @@ def main() -> None:
         print(f"{name:12} {ours['ids']:8,.0f} {' '.join(figures)}", flush=True)
         holds = holds and ours["cpu"] <= MOST_SECONDS and ours["peak"] <= MOST_MB
     print(f"each within {MOST_SECONDS:g} s and {MOST_MB:g} MB: {'yes' if holds else 'no'}")
+    return OK
 
 
 def beside(ours: float, plain: float) -> tuple[str, str]:
@@ -110,4 +125,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
         print(json.dumps(one(*sys.argv[2:])))
     else:
-        main()
+        sys.exit(main(sys.argv[1:]))

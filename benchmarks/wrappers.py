@@ -19,8 +19,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent / "parts"))
+
+from endings import script
+
 from harness.backend.arm import Arm, arm
-from harness.errors import BAD_INPUT, OK, BadInput
+from harness.cli.values import whole
+from harness.errors import OK
 from harness.outcomes.differences import CHECKS, Changed, differences, part_of
 from harness.rows.row import CHECKS_MODE, OURS, Row, verdict
 from harness.rows.store import read_info, read_rows
@@ -150,23 +155,20 @@ def ways(part: Changed) -> list[str]:
     return [f"{' '.join(sorted(part.before)) or 'right'} -> {' '.join(sorted(part.after)) or 'right'}"]
 
 
+@script
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit code: 0, or 2 for bad input."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run's folder")
     parser.add_argument(
         "--cases",
-        type=int,
+        type=whole,
         default=3,
         metavar="N",
         help="cases that are named of each kind of difference (default: 3)",
     )
     options = parser.parse_args(argv)
-    try:
-        print(text(sides(options.runs), options.cases))
-    except BadInput as error:
-        print(f"wrappers: {error}", file=sys.stderr)
-        return BAD_INPUT
+    print(text(sides(options.runs), options.cases))
     return OK
 
 

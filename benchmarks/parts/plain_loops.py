@@ -187,8 +187,9 @@ def plain_lm_format_enforcer(vocabulary: Any) -> Any:
         enforcer = TokenEnforcer(data, grammar)
         grammar.config = config  # an enforcer replaces it by one of its own
         for place, token in enumerate([*tokens, eos]):
+            prefix = tokens[:place]
             start = time.perf_counter_ns()
-            mask = enforcer.get_allowed_tokens(tokens[:place]).allowed_tokens
+            mask = enforcer.get_allowed_tokens(prefix).allowed_tokens
             fills.append(time.perf_counter_ns() - start)
             if not int(mask[token // 32]) >> token % 32 & 1:
                 return place

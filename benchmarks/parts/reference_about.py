@@ -4,6 +4,7 @@ machines, in what time."""
 from __future__ import annotations
 
 import shlex
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -25,6 +26,20 @@ from reference_runs import (
 from harness.backend.arm import arm
 from harness.rows.row import RunInfo
 from harness.rows.store import PACKED, read_end, read_info
+
+LONGEST, WIDTH = 220, 200
+"""A line of more characters is cut into lines of at most so many."""
+
+
+def wrapped(line: str) -> str:
+    """Returns a line of a README as lines that are not long, the later ones indented as in a list; a line of
+    code or of a table stays."""
+    if len(line) <= LONGEST or line.startswith(("    ", "|")):
+        return line
+    indent = "  " if line.startswith("- ") else ""
+    return textwrap.fill(
+        line, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def about(out: Path, runs: Mapping[str, Path], left_out: Sequence[str]) -> str:
@@ -58,18 +73,18 @@ def about(out: Path, runs: Mapping[str, Path], left_out: Sequence[str]) -> str:
         "Wilson's).",
         f"- Not here: the samples of times (`samples.i64`){''.join(f', {name}' for name in left_out)}.",
         "- In each folder: `report.html`, the page, `tables.md`, `cases.csv` (cases by suite), "
-        f"`figures.csv`, and `{PACKED}` (every row);\n  `failing.csv.xz` has every failed or refused case, "
+        f"`figures.csv`, and `{PACKED}` (every row); `failing.csv.xz` has every failed or refused case, "
         "what was said, and a command that shows it in the run, which `--out DIR` with `--take-over` of "
         "this folder makes in minutes"
         + (
             "."
             if has_checks
-            else ";\n  `outcomes.json.xz` has expected outcomes for `grammarbench compare`, once unpacked."
+            else "; `outcomes.json.xz` has expected outcomes for `grammarbench compare`, once unpacked."
         ),
         "- The tables follow from the rows, and `SHA256SUMS` has the checksum of every file: `python "
         "benchmarks/reference.py --verify FOLDER`.",
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(map(wrapped, lines)) + "\n"
 
 
 def commands(infos: Mapping[str, RunInfo]) -> Iterator[str]:

@@ -13,6 +13,8 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
+from reference_about import wrapped
+
 import harness
 from harness.errors import BadInput
 from harness.outcomes.case_state import FAILED, STATES, CaseState
@@ -200,7 +202,7 @@ def readme(
         f"sizes; vocabulary {', '.join(info.vocabularies)}; a deadline of {info.timeout_s:g} s for each "
         "call. Each number below is a number of these schemas.",
         "The table as data is in `releases.json`, the state of each schema under each release in "
-        "`states.csv.gz`, every walk in `{PACKED}`; `--take-over` with this folder goes on from there.",
+        f"`states.csv.gz`, every walk in `{PACKED}`; `--take-over` with this folder goes on from there.",
         "",
         "![Stacked bars, one for each release: how many schemas work, are refused, are silently wrong, and "
         "so on](releases.svg)",
@@ -219,7 +221,7 @@ def readme(
         lines.append("")
     machine = f"{info.machine.get('cpu_model_name')}, {info.machine.get('cpu_count')} processors"
     lines += ["## How it was made", "", f"{METHOD} *Too slow* depends on the machine ({machine}).", ""]
-    return "\n".join(lines)
+    return "\n".join(map(wrapped, lines))
 
 
 METHOD = (

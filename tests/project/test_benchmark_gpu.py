@@ -423,8 +423,11 @@ def test_a_cold_grammar_holds_up_the_batch_in_the_foreground_alone(
     monkeypatch.setattr(gpu_loads, "LONG_LIMIT", 30)
     monkeypatch.setattr(gpu_loads, "LIMIT", 8)
     slow = replace(bench, adapter=Slow(bench.adapter, 0.1))  # type: ignore[arg-type]
-    cell = gpu_loads.cold_cell(slow, 3, 1)
-    runs = {run["mode"]: run for run in cell["runs"]}
+    for _ in range(5):
+        cell = gpu_loads.cold_cell(slow, 3, 1)
+        runs = {run["mode"]: run for run in cell["runs"]}
+        if {run["beside"] for run in runs.values()} == {2}:
+            break  # on a busy machine the newcomer may come when the others are done, and is measured again
     assert list(sorted(runs)) == sorted(gpu_loads.MODES)
     assert {mode: run["how"] for mode, run in runs.items()} == {
         "warm": "hit",

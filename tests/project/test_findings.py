@@ -21,12 +21,19 @@ def findings() -> ModuleType:
 
 
 @pytest.mark.parametrize(
-    "name", ["results.md", "faults.md", "known_bugs.md", "json_schema_masks.md", "gpu.md"]
+    "name", ["results", "faults", "known_bugs", "json_schema_masks", "vocabularies", "gpu"]
 )
 def test_the_tables_say_what_the_published_rows_say(findings: ModuleType, name: str) -> None:
-    text = (ROOT / "docs" / name).read_text("utf-8")
+    text = (ROOT / "docs" / f"{name}.md").read_text("utf-8")
     assert findings.BLOCK.search(text)
     assert findings.page(text) == text, "run python benchmarks/findings.py"
+
+
+def test_the_pages_that_are_made_are_those_that_have_tables(findings: ModuleType) -> None:
+    pages = {
+        path.stem for path in (ROOT / "docs").glob("*.md") if findings.BLOCK.search(path.read_text("utf-8"))
+    }
+    assert pages == set(findings.NAMES)
 
 
 def test_a_table_that_was_changed_is_seen(findings: ModuleType) -> None:

@@ -1,0 +1,94 @@
+"""Bad input to the scripts of benchmarks/ is one line and exit code 2, and nothing that was there is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from report_folders import write_rows
+from scripts import script_of
+
+from harness.errors import BAD_INPUT, OK
+
+WRONG = [
+    ("accusations", "no_run"),
+    ("accusations", ""),
+    ("agreement", "--files -1"),
+    ("agreement", "--folder no_folder"),
+    ("endless", "--endless no_run"),
+    ("endless", "--publish no_run --into kept"),
+    ("fidelity", "no_backend"),
+    ("findings", "--publish name=no_run --into kept"),
+    ("findings", "--publish name --into kept"),
+    ("findings", "--publish =no_run --into kept"),
+    ("findings", "--publish ..=no_run --into kept"),
+    ("findings", "--into kept"),
+    ("generated", "no_folder"),
+    ("generated", ". --every 0"),
+    ("generated", "kept"),
+    ("gpu", "--out a_file --show"),
+    ("gpu", "--out a_file/below decode"),
+    ("gpu", "--out kept --seconds nan"),
+    ("json_schema_oracle", "no_folder"),
+    ("json_schema_oracle", "kept 0"),
+    ("larks", "few random.jsonl"),
+    ("larks", ""),
+    ("larks", "1 no_folder/random.jsonl"),
+    ("maskbench_table", "no_run"),
+    ("oracle", "no_vocabulary"),
+    ("overhead", "no_folder"),
+    ("pictures", "no_page.html"),
+    ("ray_sweep", "neither"),
+    ("ray_sweep", "memory few"),
+    ("releases", "--out kept --corpora no_folder --arms unconstrained"),
+    ("releases", "--out kept --most 0"),
+    ("sensitivity", "neither"),
+    ("sensitivity", "same 0"),
+    ("token_loaders", "kept xgrammar no_family"),
+    ("token_loaders", ""),
+    ("vocabulary_loading", "no_vocabulary"),
+    ("wrappers", "no_run"),
+    ("wrappers", "no_run --cases -1"),
+]
+
+
+@pytest.mark.parametrize(("name", "words"), WRONG, ids=[" ".join(case) for case in WRONG])
+def test_bad_input_is_one_line_and_takes_nothing_away(
+    name: str,
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a_file").touch()
+    old = tmp_path / "kept" / "name" / "rows.jsonl.xz"
+    old.parent.mkdir(parents=True)
+    old.write_bytes(b"published")
+    try:
+        code = script_of(name).main(words.split())
+    except SystemExit as ended:
+        code = ended.code
+    said = capsys.readouterr().err
+    assert code == BAD_INPUT
+    # argparse puts the usage before its line.
+    assert said.startswith("usage: ") or (said.startswith(f"{name}: ") and said.count("\n") == 1), said
+    assert old.read_bytes() == b"published"
+
+
+@pytest.fixture(scope="module")
+def findings() -> ModuleType:
+    return script_of("findings")
+
+
+def test_a_run_is_published_under_its_name_and_replaces_what_had_it(
+    findings: ModuleType, synthetic: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(findings, "PAGES", ())
+    run = write_rows(synthetic, tmp_path / "run", cases=3)
+    old = tmp_path / "mine" / "old"
+    old.mkdir(parents=True)
+    assert findings.main(["--publish", f"mine={run}", "--into", str(tmp_path)]) == OK
+    assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == ["report.html", "rows.jsonl.xz"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "run"]
