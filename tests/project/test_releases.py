@@ -89,6 +89,12 @@ def test_what_changed_tells_faults_from_refusals_and_deadlines() -> None:
     assert releases_page.changes(before, after) == releases_page.Changes(["b"], ["a"], ["e"], ["g"], 2)
 
 
+def test_the_page_names_its_files_and_has_no_long_lines(synthetic: ModuleType) -> None:
+    page = releases_page.readme([walked(a=CaseState.WORKS)], [], {}, synthetic.info())
+    assert "`rows.jsonl.xz`" in page and "{" not in page
+    assert max(len(line) for line in page.splitlines() if not line.startswith("|")) <= 220
+
+
 def test_a_schema_without_outputs_is_not_in_the_sample(script: ModuleType, tmp_path: Path) -> None:
     corpus = tmp_path / "corpora" / "maskbench"
     corpus.mkdir(parents=True)
