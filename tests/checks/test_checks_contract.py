@@ -101,6 +101,12 @@ def test_a_right_adapter_passes(
     assert skipped == without_specials | ({"a_filler_fills_as_a_fill_does"} if mask == "bool" else set())
 
 
+@pytest.mark.parametrize("name", ["FillsOneRowTwice", "FillsOneRowTwiceOnThreads"])
+def test_rows_of_a_batch_are_told_apart_with_the_effort_of_a_gate(name: str) -> None:
+    (found, *_) = findings(mutant_named(name), DIGITS, "a_batch_is_filled_row_by_row", effort=1)
+    assert "differs in" in found.text
+
+
 @pytest.mark.parametrize("mutant", wrong_states.MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_a_wrong_adapter_fails_exactly_its_own_checks(mutant: type[Adapter]) -> None:
     seen = [each for chosen in (DIGITS, WORDS) for each in outcomes(mutant(SMALL), chosen).items()]
