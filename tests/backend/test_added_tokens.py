@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_tokenizers import byte_level
+from made_tokenizers import byte_level, metaspace
 from tokenizers import AddedToken, Tokenizer
 
 from harness.backend.vocabulary import Vocabulary, load_vocabulary
@@ -47,6 +47,22 @@ def test_an_added_token_has_the_bytes_that_the_tokenizers_own_decoder_gives(
     decoded = tokenizer.decode([ids["a"], token])
     assert decoded == "a" + vocabulary.tokens[token].decode("utf-8", "replace")
     assert vocabulary.decode(vocabulary.encode(text.encode())) == text.encode()
+
+
+@pytest.mark.parametrize(("text", "normalized"), [("<x>", True), ("<y z>", True), ("<x>", False)])
+def test_an_added_token_that_is_normalized_has_the_bytes_that_are_decoded(
+    tmp_path: Path, text: str, normalized: bool
+) -> None:
+    """From version 0.23 on, the library decodes such a token with the space that the normalizer puts before
+    every text."""
+    folder = metaspace(tmp_path / "pieces")
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.add_tokens([AddedToken(text, special=False, normalized=normalized)])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    vocabulary, ids = load_vocabulary(str(folder)), tokenizer.get_vocab()
+    assert tokenizer.decode([ids["a"], ids[text]]).encode() == b"a" + vocabulary.tokens[ids[text]]
+    for written in (f"a{text}b", f"a {text}b"):
+        assert vocabulary.decode(vocabulary.encode(written.encode())) == written.encode()
 
 
 @pytest.mark.parametrize("name", ["deepseek", "qwen"])

@@ -83,6 +83,8 @@ def _loaded(name: str, folder: Path, eos: tuple[int, ...], width: int) -> Vocabu
         tokenizer = with_configured(tokenizer, folder)
         parts = _parts(tokenizer)
         meaning = _meaning(parts, folder)
+        # From version 0.23 on the library decodes an added token as what its normalizer made of the text.
+        decoded = {token: tokenizer.id_to_token(token) for token in tokenizer.get_added_tokens_decoder()}
         altered = {part: _without_prefix(parts[part]) for part in ("normalizer", "pre_tokenizer")}
         altered_parts = Tokenizer.from_str(json.dumps(EMPTY | altered))
         tokenizer.normalizer = altered_parts.normalizer
@@ -90,7 +92,9 @@ def _loaded(name: str, folder: Path, eos: tuple[int, ...], width: int) -> Vocabu
         tokenizer.no_truncation()
         tokenizer.no_padding()
         tokenizer.encode_special_tokens = True
-        return _vocabulary(name, folder, parts, tokenizer, meaning, eos, width or model_width(folder))
+        return _vocabulary(
+            name, folder, parts, tokenizer, decoded, meaning, eos, width or model_width(folder)
+        )
     except (BadInput, KeyboardInterrupt, SystemExit):
         raise
     # what a file of another shape can raise: bare Exception, and where Rust panics a BaseException
@@ -125,6 +129,7 @@ def _vocabulary(
     folder: Path,
     parts: dict[str, Any],
     tokenizer: Tokenizer,
+    decoded: dict[int, str],
     meaning: Callable[[str], bytes],
     eos: tuple[int, ...],
     width: int,
@@ -148,7 +153,7 @@ def _vocabulary(
     for piece, token in ids.items():
         named.add(token)
         if token not in specials:
-            tokens[token] = meaning(piece)
+            tokens[token] = meaning(decoded.get(token, piece))
     # A Unigram model can have one piece under several ids. The table above holds only the last of these, so
     # that the tokenizer is asked for the others by their ids.
     for token in set(range(size)) - named:
