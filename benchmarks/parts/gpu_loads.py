@@ -80,7 +80,7 @@ def newcomers() -> dict[str, ReferenceText]:
 def compiled(adapter: Adapter, grammars: Mapping[Grammar, None], workers: int) -> CompileQueue:
     """Returns a queue with those grammars in its cache. Raises BadInput for one that cannot be compiled."""
     queue = CompileQueue(adapter, workers=workers)
-    tickets = [queue.submit(grammar, 0) for grammar in grammars]
+    tickets = [queue.submit(grammar) for grammar in grammars]
     while any(ticket.state == "pending" for ticket in tickets):
         queue.poll(0.1)
     for ticket in tickets:

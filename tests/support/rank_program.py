@@ -74,7 +74,7 @@ def served(rank: int, ranks: Ranks | None, timeout_s: float) -> dict[str, Any]:
     compiled what it can."""
     adapter = OfRank(rank)
     with CompileQueue(adapter, workers=4, timeout_s=timeout_s, ranks=ranks) as queue:
-        tickets = [queue.submit(Grammar("regex", text), 0) for text in TEXTS]
+        tickets = [queue.submit(Grammar("regex", text)) for text in TEXTS]
         history: list[list[str]] = []
         end = time.monotonic() + 30
         while len(adapter.made) < (4, 3)[rank] and time.monotonic() < end:
@@ -89,7 +89,7 @@ def served(rank: int, ranks: Ranks | None, timeout_s: float) -> dict[str, Any]:
         final = {text: outcome_of(ticket) for text, ticket in zip(TEXTS, tickets, strict=True)}
         if rank == 1:  # as after a result that was late here only
             queue._cache.pop(Grammar("regex", "same"))
-        again = queue.submit(Grammar("regex", "same"), 0)
+        again = queue.submit(Grammar("regex", "same"))
         at_once = again.state
         while again.state == "pending":
             queue.poll(0.01)

@@ -74,11 +74,11 @@ def queue(adapter: Gated) -> Iterator[CompileQueue]:
 def test_a_grammar_that_nobody_asked_for_before_is_a_miss_and_then_a_hit(
     adapter: Gated, queue: CompileQueue
 ) -> None:
-    first = queue.submit(regex("a"), 7)
+    first = queue.submit(regex("a"))
     settle(queue, first)
-    assert (first.state, first.how, first.submitted_ns, first.why) == ("ready", "miss", 7, "")
+    assert (first.state, first.how, first.why) == ("ready", "miss", "")
     assert first.compile_ns is not None and first.compile_ns > 0
-    second = queue.submit(regex("a"), 8)
+    second = queue.submit(regex("a"))
     assert (second.state, second.how, second.compile_ns) == ("ready", "hit", None)
     assert second.compiled is first.compiled
     assert adapter.begun == ["a"]
@@ -90,7 +90,7 @@ def test_a_grammar_that_nobody_asked_for_before_is_a_miss_and_then_a_hit(
 
 
 def test_a_compile_takes_no_time_of_the_loop(adapter: Gated, queue: CompileQueue) -> None:
-    ticket = queue.submit(regex("hang"), 0)
+    ticket = queue.submit(regex("hang"))
     begun(adapter, "hang")
     queue.poll()
     assert ticket.state == "pending" and queue.pending == 1
@@ -102,7 +102,7 @@ def test_a_compile_takes_no_time_of_the_loop(adapter: Gated, queue: CompileQueue
 def test_requests_for_a_grammar_that_is_being_compiled_share_the_compile(
     adapter: Gated, queue: CompileQueue
 ) -> None:
-    tickets = [queue.submit(regex("hang"), 0) for _ in range(3)]
+    tickets = [queue.submit(regex("hang")) for _ in range(3)]
     adapter.release("hang")
     settle(queue, *tickets)
     assert [each.how for each in tickets] == ["miss", "shared", "shared"]
@@ -112,16 +112,16 @@ def test_requests_for_a_grammar_that_is_being_compiled_share_the_compile(
 
 
 def test_the_same_text_in_another_dialect_is_another_grammar(adapter: Gated, queue: CompileQueue) -> None:
-    one, two = queue.submit(regex("a"), 0), queue.submit(Grammar("ebnf", "a"), 0)
+    one, two = queue.submit(regex("a")), queue.submit(Grammar("ebnf", "a"))
     settle(queue, one, two)
     assert (one.how, two.how) == ("miss", "miss") and one.compiled is not two.compiled
 
 
 def test_without_a_cache_every_request_compiles(adapter: Gated) -> None:
     with CompileQueue(adapter, cache=False, workers=2) as queue:
-        tickets = [queue.submit(regex("a"), 0) for _ in range(2)]
+        tickets = [queue.submit(regex("a")) for _ in range(2)]
         settle(queue, *tickets)
-        tickets.append(queue.submit(regex("a"), 0))
+        tickets.append(queue.submit(regex("a")))
         settle(queue, *tickets)
     assert [each.how for each in tickets] == ["miss"] * 3
     assert len({id(each.compiled) for each in tickets}) == 3 and adapter.begun == ["a"] * 3
@@ -131,7 +131,7 @@ def test_without_a_cache_every_request_compiles(adapter: Gated) -> None:
 def test_as_many_compile_at_once_as_there_are_workers(adapter: Gated, workers: int) -> None:
     texts = [f"hang {number}" for number in range(4)]
     with CompileQueue(adapter, workers=workers) as queue:
-        tickets = [queue.submit(regex(text), 0) for text in texts]
+        tickets = [queue.submit(regex(text)) for text in texts]
         until(lambda: adapter.now == workers, "all workers are busy")
         for text in texts:
             adapter.release(text)
@@ -142,7 +142,7 @@ def test_as_many_compile_at_once_as_there_are_workers(adapter: Gated, workers: i
 def test_without_workers_submit_compiles(adapter: Gated) -> None:
     with CompileQueue(adapter, workers=0) as queue:
         assert compile_threads() == []
-        tickets = [queue.submit(regex(text), 0) for text in ("a", "a", "panic", "invalid", "invalid")]
+        tickets = [queue.submit(regex(text)) for text in ("a", "a", "panic", "invalid", "invalid")]
     assert [each.state for each in tickets] == ["ready", "ready", "failed", "failed", "failed"]
     assert [each.how for each in tickets] == ["miss", "hit", "fault", "invalid", "invalid"]
     assert adapter.begun == ["a", "panic", "invalid"]
@@ -150,12 +150,12 @@ def test_without_workers_submit_compiles(adapter: Gated) -> None:
 
 def test_a_poll_waits_for_the_interval_and_no_longer_than_needed(adapter: Gated) -> None:
     with CompileQueue(adapter, poll_interval_s=0.02) as queue:
-        ticket = queue.submit(regex("hang"), 0)
+        ticket = queue.submit(regex("hang"))
         start = time.monotonic()
         queue.poll()
         assert time.monotonic() - start >= 0.02 and ticket.state == "pending"
     with CompileQueue(adapter, poll_interval_s=20) as queue:
-        ticket = queue.submit(regex("hang later"), 0)
+        ticket = queue.submit(regex("hang later"))
         threading.Timer(0.01, adapter.release, ["hang later"]).start()
         start = time.monotonic()
         settle(queue, ticket)
@@ -180,20 +180,20 @@ def test_a_poll_waits_for_the_interval_and_no_longer_than_needed(adapter: Gated)
 def test_a_compile_that_fails_is_told_in_the_backends_words(
     adapter: Gated, queue: CompileQueue, text: str, how: str, why: str
 ) -> None:
-    ticket = queue.submit(regex(text), 0)
+    ticket = queue.submit(regex(text))
     settle(queue, ticket)
     assert (ticket.state, ticket.how, ticket.why, ticket.compiled) == ("failed", how, why, None)
     assert ticket.compile_ns is not None
     assert queue.counts[how] == 1
-    after = queue.submit(regex("a"), 0)
+    after = queue.submit(regex("a"))
     settle(queue, after)
     assert after.state == "ready", "the thread did not outlive the failure"
 
 
 @pytest.mark.parametrize("text", ["invalid", "unsupported"])
 def test_what_a_backend_refuses_is_remembered(adapter: Gated, queue: CompileQueue, text: str) -> None:
-    settle(queue, queue.submit(regex(text), 0))
-    again = queue.submit(regex(text), 0)
+    settle(queue, queue.submit(regex(text)))
+    again = queue.submit(regex(text))
     assert (again.state, again.how) == ("failed", text) and again.why
     assert (queue.counts["cache_hit"], queue.counts[text], adapter.begun) == (1, 2, [text])
 
@@ -201,12 +201,12 @@ def test_what_a_backend_refuses_is_remembered(adapter: Gated, queue: CompileQueu
 @pytest.mark.parametrize("text", ["raise", "panic"])
 def test_a_fault_is_not_remembered(adapter: Gated, queue: CompileQueue, text: str) -> None:
     for _ in range(2):
-        settle(queue, queue.submit(regex(text), 0))
+        settle(queue, queue.submit(regex(text)))
     assert adapter.begun == [text] * 2 and queue.counts["fault"] == 2
 
 
 def test_those_who_share_a_compile_share_its_failure(adapter: Gated, queue: CompileQueue) -> None:
-    tickets = [queue.submit(regex("hang invalid"), 0) for _ in range(2)]
+    tickets = [queue.submit(regex("hang invalid")) for _ in range(2)]
     adapter.release("hang invalid")
     settle(queue, *tickets)
     assert [(each.state, each.how) for each in tickets] == [("failed", "invalid")] * 2
@@ -218,8 +218,8 @@ def test_those_who_share_a_compile_share_its_failure(adapter: Gated, queue: Comp
 def test_a_compile_that_hangs_is_given_up_and_stops_no_other(adapter: Gated) -> None:
     with CompileQueue(adapter, workers=1, timeout_s=SHORT_S) as queue:
         hanging, behind = (
-            queue.submit(regex("hang"), 0),
-            [queue.submit(regex(f"a{number}"), 0) for number in range(5)],
+            queue.submit(regex("hang")),
+            [queue.submit(regex(f"a{number}")) for number in range(5)],
         )
         settle(queue, hanging, *behind)
         assert (hanging.state, hanging.how, hanging.compile_ns) == ("failed", "timeout", None)
@@ -234,7 +234,7 @@ def test_a_compile_that_hangs_is_given_up_and_stops_no_other(adapter: Gated) -> 
 def test_waiting_for_a_thread_is_no_timeout(adapter: Gated) -> None:
     """Whoever waits behind a compile that hangs has all of its own time still."""
     with CompileQueue(adapter, workers=1, timeout_s=LONG_S) as queue:
-        hanging, behind = queue.submit(regex("hang 0"), 0), queue.submit(regex("hang 1"), 0)
+        hanging, behind = queue.submit(regex("hang 0")), queue.submit(regex("hang 1"))
         settle(queue, hanging)
         begun(adapter, "hang 1")
         queue.poll()
@@ -245,29 +245,29 @@ def test_waiting_for_a_thread_is_no_timeout(adapter: Gated) -> None:
 
 def test_whoever_joins_a_compile_that_hangs_has_a_time_of_its_own(adapter: Gated) -> None:
     with CompileQueue(adapter, timeout_s=LONG_S) as queue:
-        settle(queue, queue.submit(regex("hang"), 0))
-        joined = queue.submit(regex("hang"), 0)
+        settle(queue, queue.submit(regex("hang")))
+        joined = queue.submit(regex("hang"))
         queue.poll()
         assert (joined.state, joined.how) == ("pending", "shared")
 
 
 def test_a_late_result_goes_to_the_cache_and_to_those_who_wait_by_then(adapter: Gated) -> None:
     with CompileQueue(adapter, timeout_s=SHORT_S) as queue:
-        early = queue.submit(regex("hang"), 0)
+        early = queue.submit(regex("hang"))
         settle(queue, early)
-        joined = queue.submit(regex("hang"), 0)
+        joined = queue.submit(regex("hang"))
         adapter.release("hang")
         settle(queue, joined)
         assert (early.state, early.how) == ("failed", "timeout")
         assert (joined.state, joined.how, joined.compile_ns) == ("ready", "shared", None)
-        assert queue.submit(regex("hang"), 0).how == "hit"
+        assert queue.submit(regex("hang")).how == "hit"
         assert (queue.counts["late"], adapter.begun) == (1, ["hang"])
 
 
 def test_many_requests_for_a_grammar_that_hangs_leave_one_thread_behind(adapter: Gated) -> None:
     with CompileQueue(adapter, timeout_s=SHORT_S) as queue:
         for _ in range(4):
-            ticket = queue.submit(regex("hang"), 0)
+            ticket = queue.submit(regex("hang"))
             settle(queue, ticket)
             assert ticket.how == "timeout"
         assert len(compile_threads()) == 2 and adapter.begun == ["hang"]
@@ -275,12 +275,12 @@ def test_many_requests_for_a_grammar_that_hangs_leave_one_thread_behind(adapter:
 
 def test_a_request_that_was_asked_for_too_often_is_given_up(adapter: Gated) -> None:
     with CompileQueue(adapter, most_polls=3) as queue:
-        running, waiting = queue.submit(regex("hang"), 0), queue.submit(regex("hang too"), 0)
+        running, waiting = queue.submit(regex("hang")), queue.submit(regex("hang too"))
         begun(adapter, "hang")
         for _ in range(2):
             queue.poll()
         assert (running.state, waiting.state) == ("pending", "pending")
-        later = queue.submit(regex("hang"), 0)
+        later = queue.submit(regex("hang"))
         queue.poll()
         assert (running.state, running.how, running.why) == ("failed", "timeout", "no grammar after 3 polls")
         assert (waiting.state, waiting.how) == ("failed", "timeout"), "waiting for a thread counts"
@@ -288,7 +288,7 @@ def test_a_request_that_was_asked_for_too_often_is_given_up(adapter: Gated) -> N
         for _ in range(2):
             queue.poll()
         assert later.how == "timeout" and queue.counts["abandoned"] == 1
-        after = queue.submit(regex("a"), 0)
+        after = queue.submit(regex("a"))
         settle(queue, after)
         assert after.state == "ready"
         assert adapter.begun == ["hang", "a"], "what nobody waits for any more was begun"
@@ -298,14 +298,14 @@ def test_a_request_that_was_asked_for_too_often_is_given_up(adapter: Gated) -> N
 
 
 def test_cancelled_before_its_compile_began_it_never_begins(adapter: Gated, queue: CompileQueue) -> None:
-    first, gone = queue.submit(regex("hang"), 0), queue.submit(regex("b"), 0)
+    first, gone = queue.submit(regex("hang")), queue.submit(regex("b"))
     begun(adapter, "hang")
     queue.cancel(gone)
     adapter.release("hang")
-    settle(queue, first, queue.submit(regex("c"), 0))
+    settle(queue, first, queue.submit(regex("c")))
     assert (gone.state, gone.why) == ("failed", "cancelled")
     assert adapter.begun == ["hang", "c"] and queue.counts["cancelled"] == 1
-    again = queue.submit(regex("b"), 0)
+    again = queue.submit(regex("b"))
     settle(queue, again)
     assert (again.state, again.how) == ("ready", "miss")
 
@@ -313,25 +313,25 @@ def test_cancelled_before_its_compile_began_it_never_begins(adapter: Gated, queu
 def test_cancelled_during_its_compile_the_result_is_kept_for_others(
     adapter: Gated, queue: CompileQueue
 ) -> None:
-    gone, stays = queue.submit(regex("hang"), 0), queue.submit(regex("hang"), 0)
+    gone, stays = queue.submit(regex("hang")), queue.submit(regex("hang"))
     begun(adapter, "hang")
     queue.cancel(gone)
     queue.cancel(gone)
     adapter.release("hang")
     settle(queue, stays)
     assert (gone.state, gone.compiled, stays.state, queue.counts["cancelled"]) == ("failed", None, "ready", 1)
-    alone = queue.submit(regex("hang alone"), 0)
+    alone = queue.submit(regex("hang alone"))
     begun(adapter, "hang alone")
     queue.cancel(alone)
     adapter.release("hang alone")
-    again = queue.submit(regex("hang alone"), 0)
+    again = queue.submit(regex("hang alone"))
     settle(queue, again)
     assert again.state == "ready" and adapter.begun == ["hang", "hang alone"]
 
 
 def test_cancelled_after_its_compile_it_lets_go(adapter: Gated) -> None:
     with CompileQueue(adapter, cache=False) as queue:
-        ticket = queue.submit(regex("a"), 0)
+        ticket = queue.submit(regex("a"))
         settle(queue, ticket)
         assert adapter.alive() == 1
         queue.cancel(ticket)
@@ -341,10 +341,10 @@ def test_cancelled_after_its_compile_it_lets_go(adapter: Gated) -> None:
 
 def test_a_cancelled_compile_that_hangs_does_not_keep_its_thread(adapter: Gated) -> None:
     with CompileQueue(adapter, timeout_s=SHORT_S) as queue:
-        gone = queue.submit(regex("hang"), 0)
+        gone = queue.submit(regex("hang"))
         begun(adapter, "hang")
         queue.cancel(gone)
-        after = queue.submit(regex("a"), 0)
+        after = queue.submit(regex("a"))
         settle(queue, after)
         assert after.state == "ready" and queue.counts["timeout"] == 0
 
@@ -354,8 +354,8 @@ def test_a_cancelled_compile_that_hangs_does_not_keep_its_thread(adapter: Gated)
 
 def test_closed_it_leaves_no_thread_and_no_compiled_grammar(adapter: Gated) -> None:
     queue = CompileQueue(adapter, workers=3)
-    tickets = [queue.submit(regex(f"{number}"), 0) for number in range(10)]
-    tickets += [queue.submit(regex(text), 0) for text in ("raise", "panic", "invalid")]
+    tickets = [queue.submit(regex(f"{number}")) for number in range(10)]
+    tickets += [queue.submit(regex(text)) for text in ("raise", "panic", "invalid")]
     settle(queue, *tickets)
     assert adapter.alive() == 10
     del tickets
@@ -366,8 +366,8 @@ def test_closed_it_leaves_no_thread_and_no_compiled_grammar(adapter: Gated) -> N
 
 def test_closed_in_the_middle_of_compiles_it_waits_for_none_and_drops_what_comes(adapter: Gated) -> None:
     queue = CompileQueue(adapter, workers=2, timeout_s=SHORT_S)
-    settle(queue, queue.submit(regex("hang 0"), 0))
-    tickets = [queue.submit(regex(f"hang {number}"), 0) for number in range(1, 6)]
+    settle(queue, queue.submit(regex("hang 0")))
+    tickets = [queue.submit(regex(f"hang {number}")) for number in range(1, 6)]
     begun(adapter, "hang 2")
     start = time.monotonic()
     queue.close()
@@ -400,7 +400,7 @@ def churn(queue: CompileQueue, rounds: int) -> None:
     """Every way a request can go, four a round, over few grammars."""
     for number in range(rounds):
         texts = (f"{number % 5}", "invalid", "panic", f"{number % 3}")
-        tickets = [queue.submit(regex(text), number) for text in texts]
+        tickets = [queue.submit(regex(text)) for text in texts]
         queue.cancel(tickets[3])
         settle(queue, *tickets[:3])
 
@@ -438,7 +438,7 @@ def test_every_request_is_counted_once_whatever_happens(adapter: Gated, seed: in
         tickets: list[Ticket] = []
         for _ in range(400):
             if draw.random() < 0.6:
-                tickets.append(queue.submit(regex(draw.choice(texts)), 0))
+                tickets.append(queue.submit(regex(draw.choice(texts))))
             if draw.random() < 0.15 and tickets:
                 queue.cancel(draw.choice(tickets))
             if draw.random() < 0.1:
@@ -468,7 +468,7 @@ def again(adapter: Gated) -> int:
 def test_thousands_of_grammars_without_a_cache_are_all_let_go(adapter: Gated) -> None:
     with CompileQueue(adapter, cache=False, workers=1) as queue:
         for number in range(5_000):
-            ticket = queue.submit(regex(f"{number}"), 0)
+            ticket = queue.submit(regex(f"{number}"))
             settle(queue, ticket)
         del ticket
         gc.collect()
@@ -481,7 +481,7 @@ def test_thousands_of_grammars_without_a_cache_are_all_let_go(adapter: Gated) ->
 def check_objects_are_apart(make: MakeQueue) -> None:
     """What one request accepts moves no other."""
     with make(Gated()) as queue:
-        tickets = [queue.submit(regex("a"), 0) for _ in range(2)]
+        tickets = [queue.submit(regex("a")) for _ in range(2)]
         settle(queue, *tickets)
         one, two = (_object(each) for each in tickets)
         one.accept_token(1)
@@ -499,9 +499,9 @@ def check_a_timeout_is_not_remembered(make: MakeQueue) -> None:
     """The compile is let go on after the timeout: whoever asks then gets the grammar."""
     adapter = Gated()
     with make(adapter, timeout_s=SHORT_S) as queue:
-        settle(queue, queue.submit(regex("hang"), 0))
+        settle(queue, queue.submit(regex("hang")))
         adapter.release("hang")
-        again = queue.submit(regex("hang"), 0)
+        again = queue.submit(regex("hang"))
         settle(queue, again)
         assert again.state == "ready"
 
@@ -509,8 +509,8 @@ def check_a_timeout_is_not_remembered(make: MakeQueue) -> None:
 def check_a_thread_that_hangs_is_replaced(make: MakeQueue) -> None:
     adapter = Gated()
     with make(adapter, timeout_s=SHORT_S) as queue:
-        settle(queue, queue.submit(regex("hang"), 0))
-        after = queue.submit(regex("a"), 0)
+        settle(queue, queue.submit(regex("hang")))
+        after = queue.submit(regex("a"))
         end = time.monotonic() + 1
         while after.state == "pending" and time.monotonic() < end:
             queue.poll(0.005)
@@ -595,7 +595,7 @@ def test_real_backends_compile_in_two_threads(name: str) -> None:
         Grammar("json_schema", f'{{"type": "array", "items": {{"const": {number}}}}}') for number in range(6)
     ] * 2
     with CompileQueue(load(name)(vocabulary), workers=2) as queue:
-        tickets = [queue.submit(each, 0) for each in [*grammars, Grammar("regex", "(")]]
+        tickets = [queue.submit(each) for each in [*grammars, Grammar("regex", "(")]]
         settle(queue, *tickets)
         for number, ticket in enumerate(tickets[:-1]):
             assert ticket.compiled is not None, ticket.why
@@ -609,7 +609,7 @@ def test_real_backends_compile_in_two_threads(name: str) -> None:
 def test_a_thread_that_waits_holds_no_grammar(adapter: Gated, queue: CompileQueue) -> None:
     grammar = regex("a" * 1_000)
     before = sys.getrefcount(grammar)
-    ticket = queue.submit(grammar, 0)
+    ticket = queue.submit(grammar)
     settle(queue, ticket)
     queue._cache.clear()
     del ticket

@@ -115,6 +115,6 @@ class One(Ranks):
 
 def test_a_single_rank_asks_nobody() -> None:
     with CompileQueue(Gated(), workers=0, ranks=One()) as queue:
-        ticket = queue.submit(Grammar("regex", "a"), 0)
+        ticket = queue.submit(Grammar("regex", "a"))
         queue.poll()
     assert ticket.state == "ready"

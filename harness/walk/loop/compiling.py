@@ -41,8 +41,6 @@ class Ticket:
     number: int
     """The ticket's number, which is the same on all ranks."""
     grammar: Grammar
-    submitted_ns: int
-    """When it was submitted, in nanoseconds of the caller's clock."""
     state: State = "pending"
     how: How = "miss"
     """While the ticket is pending and when it is ready: `hit`, `miss` or `shared`. When it failed: why (a
@@ -125,9 +123,9 @@ class CompileQueue:
         """Returns how many tickets are pending."""
         return len(self._pending)
 
-    def submit(self, grammar: Grammar, now_ns: int) -> Ticket:
+    def submit(self, grammar: Grammar) -> Ticket:
         """Asks for a grammar. Returns a ticket, which is settled already if that is possible at once."""
-        ticket = Ticket(self._submitted, grammar, now_ns)
+        ticket = Ticket(self._submitted, grammar)
         self._submitted += 1
         waiting = _Waiting(ticket, time.monotonic_ns(), self.counts["polls"], None)
         self._pending[ticket.number] = waiting

@@ -124,7 +124,7 @@ class Intake:
             self._ready.append(waiting)
         else:
             before = perf_counter_ns()
-            waiting.ticket = self._queue.submit(request.grammar, now_ns)
+            waiting.ticket = self._queue.submit(request.grammar)
             spent = perf_counter_ns() - before
             self.queue_ns += spent
             self._pending.append(waiting)
