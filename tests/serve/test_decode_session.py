@@ -255,6 +255,8 @@ def test_whose_fault_a_loss_is(
         (["nonsense"], 'unknown workload "nonsense"'),
         (["--strategies", "stepwise,stepwise"], 'the strategy "stepwise" is named twice'),
         (["--strategies", "jump-forward,jump_forward"], 'the strategy "jump_forward" is named twice'),
+        (["enums", "sql", "enums"], 'the workload "enums" is named twice; name each once'),
+        (["long-arrays", "long_arrays"], 'the workload "long_arrays" is named twice; name each once'),
         (["--strategies", "stepwize"], 'unknown strategy "stepwize"; did you mean "stepwise"?'),
         (["--model", "./nowhere"], 'model "./nowhere": no shape'),
         (["--vocabularies", "nowhere"], 'unknown vocabulary "nowhere"'),

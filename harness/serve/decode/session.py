@@ -29,7 +29,7 @@ from harness.serve.decode.model.shapes import SHAPES
 from harness.serve.decode.profiles import PROFILES, settings
 from harness.serve.decode.record import DecodeRecorder, DecodeSetup, Right, has_decoding
 from harness.serve.decode.setting import Setting
-from harness.serve.decode.workloads import WORKLOADS, Workload, find_workload, judge
+from harness.serve.decode.workloads import WORKLOADS, Workload, find_workload, judge, own_name
 from harness.text import one_line
 from harness.walk.loop.strategies import strategies
 
@@ -126,12 +126,14 @@ def _plan(request: DecodeRequest) -> tuple[tuple[Setting, ...], tuple[dict[str, 
     for name in request.strategies or ():
         if name not in strategies():
             raise BadInput(f'unknown strategy "{name}"{did_you_mean(name, list(strategies()))}')
-    if twice := [name for name, count in Counter(request.strategies or ()).items() if count > 1]:
-        raise BadInput(f'the strategy "{twice[0]}" is named twice; name each once')
+    asked = tuple(map(own_name, request.workloads))
+    for what, names in (("strategy", request.strategies or ()), ("workload", asked)):
+        if twice := [name for name, count in Counter(names).items() if count > 1]:
+            raise BadInput(f'the {what} "{twice[0]}" is named twice; name each once')
     profile = PROFILES["quick" if request.profile == EXPERIMENT else request.profile]
     profile = replace(
         profile,
-        workloads=request.workloads or profile.workloads or WORKLOADS,
+        workloads=asked or profile.workloads or WORKLOADS,
         strategies=request.strategies or profile.strategies,
         batches=request.batches or profile.batches,
         texts=request.texts or profile.texts,
@@ -142,7 +144,7 @@ def _plan(request: DecodeRequest) -> tuple[tuple[Setting, ...], tuple[dict[str, 
         return request.settings, (), profile.rounds
     usual = replace(request.usual, prompt_tokens=profile.prompt_tokens, texts=profile.texts)
     if request.profile == EXPERIMENT:
-        planned, switched = mechanisms.experiment(usual, request.workloads or mechanisms.WORKLOADS)
+        planned, switched = mechanisms.experiment(usual, asked or mechanisms.WORKLOADS)
         return planned, switched, request.rounds or mechanisms.ROUNDS
     return settings(profile, usual, profile.workloads), (), profile.rounds
 

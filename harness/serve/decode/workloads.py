@@ -69,10 +69,17 @@ class Workload:
     texts: tuple[ReferenceText, ...]
 
 
-def find_workload(wanted: str) -> Workload:
-    """Returns one of WORKLOADS by name (`-` and `_` are the same), or the valid instances of a suite, a file
-    or a folder. Raises BadInput."""
+def own_name(wanted: str) -> str:
+    """Returns the name of one of WORKLOADS as it is there, for `-` and `_` are the same; any other name as it
+    was given."""
     name = wanted.replace("-", "_")
+    return name if name in WORKLOADS else wanted
+
+
+def find_workload(wanted: str) -> Workload:
+    """Returns one of WORKLOADS by name, or the valid instances of a suite, a file or a folder. Raises
+    BadInput."""
+    name = own_name(wanted)
     if name in WORKLOADS:
         cases = [case for case in read_cases(find_suite(DECODED)) if name in case.tags]
         return Workload(name, _texts(cases))
