@@ -28,7 +28,7 @@ def add(verbs: Verbs) -> None:
         metavar="RUN",
         help="append a run: its measurement, and how many cases of each feature work",
     )
-    parser.add_argument("--gate", action="store_true", help="exit with 1 if a series is in alert")
+    parser.add_argument("--gate", action="store_true", help="exit with 1 if a series of times is in alert")
 
 
 def history(options: argparse.Namespace) -> int:

@@ -20,6 +20,7 @@ from harness.cli.main import main
 from harness.errors import BadInput
 from harness.outcomes.history import conformance, measurements
 from harness.outcomes.history.alert_rule import events
+from harness.outcomes.history.conformance import NO_CHECKS
 from harness.outcomes.history.measurements import safe_name
 from harness.report.site.atom import ATOM, FeedEntry, feed, instant
 from harness.report.site.badges import conformance_badge, speed_badge
@@ -210,7 +211,8 @@ def test_a_run_is_folded_and_a_release_that_loses_cases_is_told(
     assert f'<h3 id="{named_by}">' in page, "each table of features has the name of its suite"
     assert re.findall(r'<th scope="col">(1\.\d+)<', page) == ["1.9", "1.10", "1.11"]
     assert (
-        json.loads((out / "badges/alpha.json").read_text("utf-8"))["message"] == "works on 83.3 % of 6 judged"
+        json.loads((out / "badges/alpha.json").read_text("utf-8"))["message"]
+        == "works on 83.3 % of 6 judged (no checks)"
     )
     assert "alpha 1.10 on first: pattern: at least 2 fewer work than in 1.9" in capsys.readouterr().out
     assert main(["history", str(past), "--add", str(tmp_path / "1.9")]) == 2
@@ -380,6 +382,16 @@ def test_names_of_files() -> None:
         ),
         (conformance_badge("a", {"works": 3, "refused": 7}), "works on 30.0 % of 10 judged", "orange"),
         (conformance_badge("a", {"not_measured": 9}), "not judged", "lightgrey"),
+        (
+            conformance_badge("a", {"works": 1}, [NO_CHECKS]),
+            "works on 100.0 % of 1 judged (no checks)",
+            "brightgreen",
+        ),
+        (
+            conformance_badge("a", {"works": 1}, [NO_CHECKS, ""]),
+            "works on 100.0 % of 1 judged (some checks)",
+            "brightgreen",
+        ),
         (speed_badge("a", ["quiet", "alert", "better"]), "1 slower", "red"),
         (speed_badge("a", ["quiet", "better"]), "1 faster", "brightgreen"),
         (speed_badge("a", ["no baseline", "quiet"]), "steady", "green"),

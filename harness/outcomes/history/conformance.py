@@ -38,6 +38,9 @@ HURRIED, BESIDE = "hurried", "beside"
 """Counted in addition: of the cases that work, the ones whose checks ran out of time; of the refused ones,
 those that nothing could judge."""
 
+NO_CHECKS = "a run without checks"
+"""What is said of a run that made none, as the walks of a measurement do not."""
+
 EVERY = ""
 """The feature that every case of a suite has."""
 
@@ -61,8 +64,8 @@ class SuiteHistory:
     seed."""
     features: Mapping[str, Counts]
     sample: str = ""
-    """The sample of its suites that the run walked; empty if it walked them whole, and in histories that do
-    not tell."""
+    """Of what the counts are a part: the sample of its suites that the run walked, and which checks it made;
+    empty if it walked them whole with all checks, and in histories that do not tell."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,7 @@ def add(history: Path, folder: Path) -> Path:
         "run": info.run,
         "started": info.started,
         "harness": info.harness,
-        "sample": sample_of(info),
+        "sample": "; ".join(filter(None, (sample_of(info), "" if info.effort != 0 else NO_CHECKS))),
     }
     lines: list[dict[str, Any]] = [header]
     for (backend, version, options, vocabulary, suite), features in _fold(read_rows(folder)).items():

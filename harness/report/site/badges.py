@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.outcomes.history.alert_rule import State
-from harness.outcomes.history.conformance import WORKS, judged
+from harness.outcomes.history.conformance import NO_CHECKS, WORKS, judged
 from harness.report.site.trend import short
 from harness.rows.sample import SAMPLE
 
@@ -44,11 +44,13 @@ def conformance_badge(label: str, counts: Mapping[str, int], samples: Sequence[s
 
 
 def _part(samples: Sequence[str]) -> str:
-    """Returns, for the end of a message, that not all cases were walked, or else that not all checks were
-    made; empty where both were."""
+    """Returns, for the end of a message, that not all cases were walked, or else that not all checks, or none,
+    were made; empty where all were."""
     if any(sample.startswith(SAMPLE) for sample in samples):
         return f" ({SAMPLE})"
-    return " (some checks)" if samples else ""
+    if set(samples) == {NO_CHECKS}:
+        return " (no checks)"
+    return " (some checks)" if any(samples) else ""
 
 
 def speed_badge(label: str, states: Sequence[State]) -> str:

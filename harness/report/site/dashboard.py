@@ -74,7 +74,8 @@ class Latest:
     time: str = ""
     counts: Counter[str] = field(default_factory=Counter)
     samples: dict[str, None] = field(default_factory=dict)
-    """The samples of their suites that the runs behind the counts walked; empty where all were whole."""
+    """Of what each run behind the counts is a part (`SuiteHistory.sample`), each said once; empty texts are
+    of runs that were whole."""
     lost: int | None = None
     """Cases, at least; None where no release before was run on the same work."""
     states: list[State] = field(default_factory=list)
@@ -335,7 +336,7 @@ def _latest(
             to = line(history.backend, history.options)
             to.version, to.time = short(history.version, 40), max(to.time, history.time, key=instant)
             to.counts.update(history.features.get(EVERY, {}))
-            to.samples |= {short(history.sample, 200): None} if history.sample else {}
+            to.samples |= {short(history.sample, 200): None}
             if key in has_before:
                 to.lost = (to.lost or 0) + max(
                     (loss.lost for loss in losses if loss.after is history), default=0
