@@ -44,8 +44,8 @@ def conformance_badge(label: str, counts: Mapping[str, int], samples: Sequence[s
 
 
 def _part(samples: Sequence[str]) -> str:
-    """Returns, for the end of a message, that not all cases were walked, or else that not all checks, or none,
-    were made; empty where all were."""
+    """Returns, for the end of a message, that not all cases were walked, or else that not all checks or
+    none were made; empty where all were."""
     if any(sample.startswith(SAMPLE) for sample in samples):
         return f" ({SAMPLE})"
     if set(samples) == {NO_CHECKS}:
