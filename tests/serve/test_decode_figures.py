@@ -57,6 +57,17 @@ def check_cells() -> None:
     assert decoded.speed_up(stepwise) is None and decoded.over_none(cells["x", "none", True]) is None
 
 
+@pytest.mark.parametrize("first", [STEP, JUMP, SERIAL])
+def test_the_unconstrained_run_has_the_setting_of_its_load_whatever_is_first(first: Setting) -> None:
+    """Else a page that shows what is stepwise would have no line without a grammar."""
+    order = sorted((STEP, JUMP, SERIAL), key=lambda each: each != first)
+    decoded = Decoded(decoding({each: {"x": Played(ALL)} for each in order}, plain=Played(ALL, 8)))
+    none, *others = decoded.cells
+    assert (none.role, none.setting) == ("none", STEP)
+    assert [each.setting for each in others] == order
+    assert all(decoded.unconstrained(each) == decoded.key_of(none) for each in others)
+
+
 def test_the_first_run_of_a_process_says_nothing_of_grammars_on_cuda() -> None:
     made = record()
     for device, known in (("cpu", True), ("cuda", False), ("cuda:0", False)):

@@ -35,6 +35,7 @@ class DecodeCell:
     role: Role
     place: int
     setting: Setting
+    """The setting; for an unconstrained run that of its load (`Setting.plain`), whatever is at its place."""
     warm: tuple[DecodedBatch, ...]
     cold: tuple[DecodedBatch, ...]
     goodness: Goodness | None
@@ -89,8 +90,10 @@ class Decoded:
                 tuple(run for run in runs if not run.is_cold),
                 tuple(run for run in runs if run.is_cold),
             )
-            good = scored.get((key[0], key[2])) if key[1] == "constrained" else None
-            cells.append(DecodeCell(key[0], key[1], key[2], settings[key[2]], warm, cold, good))
+            constrained = key[1] == "constrained"
+            good = scored.get((key[0], key[2])) if constrained else None
+            setting = settings[key[2]] if constrained else settings[key[2]].plain
+            cells.append(DecodeCell(key[0], key[1], key[2], setting, warm, cold, good))
         return cells
 
     def first_runs(self, cell: DecodeCell) -> tuple[DecodedBatch, ...]:
