@@ -50,12 +50,11 @@ sys.path.insert(0, str(Path(__file__).parent / "parts"))
 from endings import script
 from reference_estimate import estimate, estimates_text
 from reference_page import publish
-from reference_runs import stored
+from reference_runs import PARTS, stored
 from reference_sums import SUMS, read_sums, write_sums
 from reference_verify import verified
 from reference_walk import (
     DEADLINES,
-    PARTS,
     chosen_of,
     folder_of,
     is_there,

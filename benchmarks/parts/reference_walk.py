@@ -49,8 +49,6 @@ FOLDERS: dict[str, tuple[tuple[str, ...], ...]] = {
 """For each part the folders in which each of its suites may lie: as fetched, or as a copy of the cases alone.
 Draft 3 is left out: the second validator does not know it."""
 
-PARTS = (*FOLDERS, "ours")
-
 MEMORY_GB = 4.0
 
 
