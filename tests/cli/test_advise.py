@@ -328,7 +328,7 @@ CATALOGUE: list[dict[str, Any]] = [
 def test_an_engine_is_stood_in_for_by_what_is_installed() -> None:
     assert engines(CATALOGUE) == ["e", "f"]
     offer = offer_of("e", CATALOGUE)
-    assert offer.arms == {"a": "--set a"} and not offer.are_wrappers and offer.missing == ("b", "w")
+    assert offer.arms == {"a": "--set a"} and not offer.are_wrappers and offer.missing == ("b",)
     assert offer.has_wrappers  # though it is not installed
     assert not offer_of("f", [{**CATALOGUE[1], "version": "1", "problem": ""}]).has_wrappers
     wrapped = [CATALOGUE[0], {**CATALOGUE[2], "version": "2", "problem": ""}]

@@ -19,7 +19,8 @@ class Offer:
     are_wrappers: bool
     """Are the arms the engine's own wrapper classes? Otherwise they are the libraries behind them."""
     missing: tuple[str, ...]
-    """The adapters of further backends of the engine, whose libraries are not installed here."""
+    """Further backends of the engine, whose libraries are not installed here; its wrapper classes are none of
+    them."""
     has_wrappers: bool = True
     """Does the engine have wrapper classes that an adapter stands for, whether installed or not?"""
 
@@ -41,20 +42,22 @@ def offer_of(engine: str, entries: Sequence[Mapping[str, Any]]) -> Offer:
         raise BadInput(f'unknown engine "{engine}"{did_you_mean(engine, known)}')
     wrappers: dict[str, str] = {}
     libraries: dict[str, str] = {}
-    missing = []
+    missing: list[str] = []
+    missing_wrappers: list[str] = []
     has_wrappers = False
     for entry in entries:
         for options, chosen in entry["engines"].get(engine, {}).items():
             has_wrappers |= bool(options)
             if entry["problem"] or not entry["version"]:
-                missing.append(entry["name"])
+                (missing_wrappers if options else missing).append(entry["name"])
             elif options:
                 wrappers[f"{entry['name']}:{options}"] = chosen
             else:
                 libraries[entry["name"]] = chosen
     if not wrappers and not libraries:
         raise BadInput(
-            f"no backend of {engine} is installed here ({', '.join(dict.fromkeys(missing))}); "
+            f"no backend of {engine} is installed here "
+            f"({', '.join(dict.fromkeys([*missing_wrappers, *missing]))}); "
             "`grammarbench list backends` says how to install them"
         )
     return Offer(wrappers or libraries, bool(wrappers), tuple(dict.fromkeys(missing)), has_wrappers)
