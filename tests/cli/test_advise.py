@@ -336,6 +336,13 @@ def test_an_engine_is_stood_in_for_by_what_is_installed() -> None:
     assert offer.arms == {"w:wrapper=a": "--set a"} and offer.are_wrappers
 
 
+def test_an_engine_whose_backend_cannot_be_loaded_is_not_only_unknown() -> None:
+    lost = {"name": "l", "version": "", "problem": "cannot be imported", "engines": {}}
+    for entries, said in ((CATALOGUE, "known: e, f$"), ([*CATALOGUE, lost], "; l cannot be loaded here and")):
+        with pytest.raises(BadInput, match=said):
+            offer_of("elsewhere", entries)
+
+
 def test_a_library_stands_for_an_engine_only_where_the_engines_wrapper_can_be_tried() -> None:
     """Not vLLM's lm-format-enforcer, whose wrapper cannot be made, nor SGLang's outlines, which has another
     outlines-core behind it (docs/engines.md)."""

@@ -39,7 +39,13 @@ def offer_of(engine: str, entries: Sequence[Mapping[str, Any]]) -> Offer:
     """
     known = engines(entries)
     if engine not in known:
-        raise BadInput(f'unknown engine "{engine}"{did_you_mean(engine, known)}')
+        # An adapter that cannot be imported does not say of which engine it is.
+        silent = [entry["name"] for entry in entries if entry["problem"] and not entry["engines"]]
+        may_have = (
+            f"; {', '.join(silent)} cannot be loaded here and may be of it: `grammarbench list backends` "
+            "says why"
+        )
+        raise BadInput(f'unknown engine "{engine}"{did_you_mean(engine, known)}{may_have * bool(silent)}')
     wrappers: dict[str, str] = {}
     libraries: dict[str, str] = {}
     missing: list[str] = []
