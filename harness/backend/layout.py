@@ -28,8 +28,8 @@ class Layout:
     longest_run: int | None = None
     """How many of them may stand between two tokens of JSON at most; None is any number."""
     separators: tuple[bytes, bytes] | None = None
-    """If given, exactly these stand behind each comma and behind each colon, and there is no other white
-    space inside the document."""
+    """If given, exactly this white space stands behind each comma and behind each colon, and there is no other
+    inside the document: `(b"", b"")` for none at all."""
     is_surrounded: bool = True
     """White space may stand before and behind the document."""
     order: Literal["any", "listed", "required_first"] = "any"
@@ -63,6 +63,10 @@ class Layout:
     """Zero may have the sign `-`."""
 
     def __post_init__(self) -> None:
+        if b"".join(self.separators or ()).strip(b" \t\n\r"):
+            raise ValueError(
+                f"separators are the white space behind the comma and the colon; these are {self.separators}"
+            )
         if not self.has_last_zeros and not (self.integers_are_digits and self.exponents == "none"):
             raise ValueError("a layout without last zeros has integers as digits, and no exponents")
         if not self.further_items and self.unlisted != "never":

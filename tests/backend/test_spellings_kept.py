@@ -40,6 +40,12 @@ def test_every_spelling_is_a_document_and_tells_some_layouts_apart() -> None:
     assert len({spelling.name for spelling in SPELLINGS}) == len(SPELLINGS)
 
 
+def test_separators_are_what_stands_behind_the_comma_and_the_colon() -> None:
+    """With `(b",", b":")` no document is in the layout, and a check would find nothing in any mask."""
+    with pytest.raises(ValueError, match="white space behind the comma"):
+        Layout(separators=(b",", b":"))
+
+
 def test_a_layout_that_is_not_kept_is_told() -> None:
     adapter = Reference(byte_vocabulary(), layout="compact")
     assert all(found.allowed == found.declared for found in (kept(adapter, each) for each in SPELLINGS))
