@@ -28,7 +28,7 @@ class Layout:
     longest_run: int | None = None
     """How many of them may stand between two tokens of JSON at most; None is any number."""
     separators: tuple[bytes, bytes] | None = None
-    """If given, exactly this white space stands behind each comma and behind each colon, and there is no other
+    """If given, exactly this white space stands behind each comma and behind each colon, and no other stands
     inside the document: `(b"", b"")` for none at all."""
     is_surrounded: bool = True
     """White space may stand before and behind the document."""
