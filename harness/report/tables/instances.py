@@ -95,7 +95,8 @@ def metrics_frame(arms: Sequence[ArmSummary]) -> pd.DataFrame:
         lines.append(who | values_of(arm))
     frame = pd.DataFrame(lines)
     for name in frame.columns:
-        if (name in METRICS and METRICS[name].unit != "share") or name.endswith("_n"):
+        counts = (name in METRICS and METRICS[name].unit != "share") or name.endswith("_n")
+        if counts and not any(isinstance(line[name], float) for line in lines):
             frame[name] = frame[name].astype("Int64")
     return frame
 
