@@ -10,7 +10,6 @@ from types import ModuleType
 
 import pytest
 from decode_runs import MS, Played, decoding, is_caught, judged, request
-from places import ROOT
 
 from harness.serve.decode import right, show
 from harness.serve.decode.figures import Decoded
@@ -258,9 +257,3 @@ def test_every_figure_is_defined() -> None:
         titles.say("tokens_per_pass", None),
     ]
     assert said == ["12.5 ms", "50%", "3.00 GiB", "-"]
-
-
-def test_the_document_has_every_definition() -> None:
-    said = (ROOT / "docs" / "decoding.md").read_text(encoding="utf-8")
-    for each in titles.FIGURES.values():
-        assert f"| {each.title} | {each.definition} | {each.alias} |" in said
