@@ -30,7 +30,9 @@ def add(verbs: Verbs) -> None:
     parser.add_argument("case", metavar="CASE", help="a case's name or id")
     add_backend(parser, "a backend of the run, with its options if it has several", required=True)
     add_vocabulary(parser, "which vocabulary of the run (default: the first one that fails)")
-    add_number(parser, "--instance", whole, "which instance, from 0 (default: the first one that fails)")
+    add_number(
+        parser, "--instance", whole, "which instance, from 0 (default: the one that shows the worst failure)"
+    )
     parser.add_argument(
         "--check", metavar="CHECK", help="the failing check of the case to show, by its name in the report"
     )

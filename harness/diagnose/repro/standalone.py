@@ -162,11 +162,12 @@ def _expected(shown: Shown, judged: Evidence | None) -> str:
                 f"expected: refused somewhere (False False on the last line), because {_why(shown, judged)}"
             )
         case "declined":
-            return f"expected: it compiles, because it is a right {shown.grammar.dialect}{observed}"
+            dialect = shown.grammar.dialect.replace("_", " ")
+            return f"expected: it compiles, because it is a right {dialect}{observed}"
         case "broken":
             return f"expected: it ends, and without an error (not: {outcome}){observed}"
     if shown.valid is None:
-        return "expected: nothing in particular; nobody said whether the instance is valid"
+        return "expected: nothing in particular; the case does not say what is valid"
     return f"expected: {'accepted' if shown.valid else 'refused'}, because {_why(shown, judged)}"
 
 
