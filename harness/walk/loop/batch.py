@@ -138,11 +138,11 @@ class Batch:
             return ""
         return f"the mask forbids the reference's token {expected} ({self.vocabulary.tokens[expected]!r})"
 
-    def _apply(self, active: ActiveRequest, move: Move | None, pass_ns: int = NOTHING) -> int:
+    def _apply(self, active: ActiveRequest, move: Move | None, pass_ns: int | None = None) -> int:
         """Writes what the strategy wants written, and returns the nanoseconds spent in accepts.
 
-        `pass_ns` is the time at which the pass gave its tokens; these get the time of the written ones,
-        because one pass sends one message.
+        `pass_ns` is the time at which the pass gave its tokens, None before the first one; these get the
+        time of the written ones, because one pass sends one message.
         """
         if move is None:
             return 0
