@@ -31,7 +31,7 @@ from harness.errors import OK
 from harness.measure.estimate import Comparison
 from harness.measure.session import conclude
 
-TESTS = Path(__file__).parents[1] / "tests"
+SUPPORT = Path(__file__).parents[1] / "tests" / "support"
 BASE = "miniatures.slowed:Slowed"
 HEADS = {"same": f"{BASE}:percent=0", "hog": f"{BASE}:percent=0", "slower": f"{BASE}:percent=8"}
 BAND = 0.05
@@ -106,7 +106,8 @@ def one_run(folder: Path, head: str) -> list[Comparison]:
         "--out",
         str(folder),
     ]
-    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
+    path = os.pathsep.join(filter(None, (str(SUPPORT), os.environ.get("PYTHONPATH"))))
+    environment = {**os.environ, "PYTHONPATH": path}
     done = subprocess.run(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )

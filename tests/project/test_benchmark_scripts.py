@@ -92,3 +92,9 @@ def test_a_run_is_published_under_its_name_and_replaces_what_had_it(
     assert findings.main(["--publish", f"mine={run}", "--into", str(tmp_path)]) == OK
     assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == ["report.html", "rows.jsonl.xz"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "run"]
+
+
+def test_the_adapter_that_sensitivity_measures_is_where_it_looks() -> None:
+    script = script_of("sensitivity")
+    module, _, _ = script.BASE.partition(":")
+    assert script.SUPPORT.joinpath(*module.split(".")).with_suffix(".py").is_file()
