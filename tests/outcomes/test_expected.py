@@ -523,6 +523,24 @@ def test_an_arm_that_missed_a_deadline_in_every_case_proves_nothing(
     assert gates(tmp_path / "one", [row(), OTHER_CASE], [late[0], OTHER_CASE]) == [0, 0]
 
 
+def test_a_missed_deadline_that_fails_nothing_is_told_wherever_the_gate_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = stored(tmp_path / "a", row(), OTHER_CASE)
+    head = stored(tmp_path / "b", row(**LATE), OTHER_CASE)
+    file, out = tmp_path / "base.json", tmp_path / "out"
+    write_record(base, file)
+    assert main(["compare", str(file), str(head), "--gate"]) == 0
+    first, *_, last = capsys.readouterr().out.splitlines()
+    said = "1 case(s) differ by a missed deadline"
+    assert first.startswith(said) and last.endswith("as recorded, but for 1 that missed a deadline")
+    forms = ["--format", "summary,annotations", "--out", str(out)]
+    assert main(["report", str(head), "--against", str(file), *forms]) == 0
+    assert all(said in (out / name).read_text() for name in ("summary.md", "annotations.txt"))
+    assert main(["compare", str(base), str(head), "--gate"]) == 0
+    assert "OK: no outcome and no count is worse, but for 1 case that" in capsys.readouterr().out
+
+
 def test_a_backend_of_which_nothing_is_recorded_is_named_and_proves_nothing(tmp_path: Path) -> None:
     file = tmp_path / "base.json"
     write_record(stored(tmp_path / "a", row()), file)

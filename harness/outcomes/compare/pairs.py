@@ -152,7 +152,15 @@ def gate_pairs(pairs: Sequence[Pair], *, time: bool) -> Gate:
     if time and not all(pair.times and not pair.unproven for pair in changes):
         why = "not every time is proven either way; measure both versions in one run, on a quiet machine"
         return Gate("unproven", "", (why,))
-    return Gate("ok", "", ("no outcome and no count is worse" + (", and no time" if time else ""),))
+    why = "no outcome and no count is worse" + (", and no time" if time else "")
+    late = sum(
+        case.depends_on_the_machine and case.kind not in ("better", POLICY)
+        for pair in changes
+        for case in pair.outcomes.cases
+    )
+    return Gate(
+        "ok", "", (why + (f", but for {counted(late, 'case')} that missed a deadline" if late else ""),)
+    )
 
 
 def _missing(changes: Sequence[Pair]) -> Iterator[str]:

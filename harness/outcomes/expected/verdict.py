@@ -215,6 +215,11 @@ def _left_out(recorded: Recorded, now: RunFaults, info: RunInfo, verdict: Verdic
         yield from (f"nothing is recorded of {arm}: nothing is proven of it" for arm in verdict.unknown)
     for arm in verdict.late:
         yield f"every case of {arm} that was compared was lost to a missed deadline: nothing is proven of it"
+    if verdict.slow:
+        yield (
+            f"{verdict.slow} case(s) differ by a missed deadline, which depends on the machine and fails "
+            "nothing"
+        )
     walked = {(arm.backend, arm.options, arm.vocabulary) for arm in now.arms}
     arms = [arm for arm in recorded.arms if (arm.backend, arm.options, arm.vocabulary) not in walked]
     suites = [name for name in recorded.suites if name not in info.suites]

@@ -21,8 +21,6 @@ def verdict_text(verdict: Verdict, most: int = 40) -> str:
             most,
         ),
     ]
-    if verdict.slow:
-        lines.append(f"{verdict.slow} case(s) differ by a timeout, which depends on the machine")
     if verdict.unmeasured:
         lines.append(f"{verdict.unmeasured} case(s) have a part that we did not measure")
     if verdict.unrecorded:
@@ -56,7 +54,7 @@ def _conclusion(verdict: Verdict) -> str:
         return f"as recorded, but nothing of {nothing_of} arm(s) was compared: unproven"
     if verdict.late:
         return f"as recorded, but {len(verdict.late)} arm(s) missed a deadline in every case: unproven"
-    return "as recorded"
+    return "as recorded" + (f", but for {verdict.slow} that missed a deadline" if verdict.slow else "")
 
 
 def change_in_words(change: Change) -> str:
