@@ -68,7 +68,8 @@ CONTRACT = {
     "passed": "The fact holds.",
     "failed": "It does not.",
     "skipped": "There was nothing to try it on.",
-    "error": "The adapter or its backend raised what the contract does not name.",
+    "error": "The adapter or its backend raised what the contract does not name, or ended the process.",
+    "timeout": "The check was not over in time, and says nothing of its fact.",
 }
 
 CHANGES: dict[estimate.Verdict, str] = {
