@@ -368,5 +368,6 @@ def walks_with_findings(arm: ArmSummary) -> int:
 
 @metric("Peak resident memory", "bytes", "lower")
 def peak_rss(arm: ArmSummary) -> int | None:
-    """The largest resident set of the backend's process in any case, vocabulary and libraries included."""
+    """The largest resident set of the backend's process in any walk, vocabulary and libraries included; what
+    it grows to in checks, which take memory of ours too, is left out."""
     return arm.peak_rss_bytes
