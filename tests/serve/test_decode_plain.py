@@ -266,3 +266,16 @@ def test_the_text_is_that_of_the_plainest_loop(
         expected = plainly(wanted, around, plain)
         assert expected.is_near or (done.end, [*done.ids]) == (expected.end, expected.ids), (wanted, done)
         assert bool(done.fallback) == (wanted.grammar == REFUSED)
+
+
+def test_memory_that_is_written_while_it_is_copied_is_noticed() -> None:
+    logits = torch.zeros((1, WORDS.size))
+    with as_if_there_were_a_device():
+        sampler = Sampler(torch.device("cpu"))
+        for token in (97, 98):
+            sampler.favour(logits.zero_(), [token])
+            assert sampler.choose(logits).known() == [token]
+        sampler.favour(logits, [99])
+        sampler.favour(logits, [100])
+        with pytest.raises(AssertionError, match="being copied"):
+            sampler.choose(logits).known()
