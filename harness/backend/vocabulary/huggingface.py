@@ -129,7 +129,7 @@ def _vocabulary(
     folder: Path,
     parts: dict[str, Any],
     tokenizer: Tokenizer,
-    decoded: dict[int, str],
+    decoded: dict[int, str | None],
     meaning: Callable[[str], bytes],
     eos: tuple[int, ...],
     width: int,
@@ -153,7 +153,7 @@ def _vocabulary(
     for piece, token in ids.items():
         named.add(token)
         if token not in specials:
-            tokens[token] = meaning(decoded.get(token, piece))
+            tokens[token] = meaning(decoded.get(token) or piece)
     # A Unigram model can have one piece under several ids. The table above holds only the last of these, so
     # that the tokenizer is asked for the others by their ids.
     for token in set(range(size)) - named:
