@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -23,7 +24,7 @@ from harness.backend.grammar import Grammar
 from harness.backend.scripts import scripts
 from harness.backend.vocabulary import load_vocabulary
 from harness.cases.case import Instance
-from harness.report.cases import data
+from harness.report.cases import data, snippets
 from harness.report.cases.cases import CaseNoted
 from harness.report.cases.data import fit
 from harness.report.page.page import write_report
@@ -128,6 +129,19 @@ def test_a_page_shows_each_kind_of_failure_with_the_backend_alone(written: Path,
     (refused,) = shown(browser, written, "boom")
     assert printed(refused) == [] and "# expected: no error" in refused
     assert browser.console == []
+
+
+def test_the_script_of_a_documented_finding_walks_to_it() -> None:
+    """It was empty, and printed nothing of what it said that it shows."""
+    vocabulary = load_vocabulary("probe")
+    shown = {"check": "the_mask_is_exact", "walk": [vocabulary.ids_by_bytes[b"a"]]}
+    detail: dict[str, Any] = {"instances": []}
+    for kind in ("finding", "documented"):
+        note = {"kind": kind, "arm": 0, "findings": [shown]}
+        assert snippets._walk(note, detail, vocabulary) == {"pieces": [b"a".hex()], "end": False}
+        without = {**note, "findings": [{"check": "the_mask_is_exact"}]}
+        assert snippets._walk(without, detail, vocabulary) is None
+    assert snippets._walk({"kind": "declined", "arm": 0}, detail, vocabulary) == {"pieces": [], "end": False}
 
 
 def test_a_hostile_grammar_stays_a_text_of_the_script(written: Path, browser: Browser) -> None:

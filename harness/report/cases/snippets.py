@@ -77,8 +77,16 @@ def _wanted(explored: Explored, line: Line) -> list[Wanted]:
 def _for(note: dict[str, Any], body: str) -> str:
     """Returns the lines; those about forced text only where that is in question."""
     walked, _, forced = body.strip("\n").partition(f"\n{FORCED}")
-    asks = note["kind"] == "finding" and asks_for_forced_text(note["findings"][0]["check"])
+    finding = _finding(note)
+    asks = bool(finding) and asks_for_forced_text(finding["check"])
     return f"{walked}\n{forced}" if forced and asks else walked
+
+
+def _finding(note: dict[str, Any]) -> dict[str, Any]:
+    """Returns the finding that the script is to show, documented or not; an empty one where it is how the
+    walk ended."""
+    findings = note.get("findings", []) if note["kind"] in ("finding", "documented") else []
+    return findings[0] if findings else {}
 
 
 def _walk(
@@ -89,14 +97,14 @@ def _walk(
 
     None where the walk cannot be told, or is too long to be read.
     """
-    finding = note["findings"][0] if note["kind"] == "finding" else {}
+    finding = _finding(note)
     if finding.get("walk"):
         return _of_ids(finding["walk"], vocabulary)
     if finding.get("at") == 0 and asks_for_forced_text(finding["check"]):
         return {"pieces": [], "end": False}
     number = note.get("instance", finding.get("instance"))
-    if number is None:
-        return {"pieces": [], "end": False}  # what fails is the compile
+    if number is None:  # what fails is the compile, or nothing says how to see the finding
+        return None if finding else {"pieces": [], "end": False}
     instance = next((instance for instance in detail["instances"] if instance["number"] == number), None)
     if instance is None or "left_off" in instance or "invalid_utf8" in instance:
         return None
@@ -108,7 +116,7 @@ def _walk(
         tokens = vocabulary.encode(content)
     except ValueError:
         return None
-    if note["kind"] != "finding" and count and len(tokens) != count:
+    if not finding and count and len(tokens) != count:
         return None  # another spelling was walked, or another tokenization
     if note["kind"] == "over_constrained" and at is not None and at < len(tokens):
         tokens = tokens[: at + 1]
