@@ -148,7 +148,7 @@ UNKNOWN = synthetic.row(instance=4, valid=None, accepted=True)
         ("over_constrained", [LATE], "skip: differs from the record by a missed deadline"),
         ("timeout", [UNDER], "skip: differs from the record by a missed deadline"),
         ("", [LATE, OURS], "skip: differs from the record by a missed deadline"),
-        ("", [LATE, UNDER], "wrong: recorded: no fault; new: under_constrained; gone: -"),
+        ("", [LATE, UNDER], "wrong: new: under_constrained; gone: -; recorded: no fault"),
         ("over_constrained", [RIGHT], "wrong: .*recorded as failing, and right: over_constrained"),
         ("over_constrained", [UNKNOWN], "skip: not judged"),
         ("over_constrained", [RIGHT, UNKNOWN], ""),
