@@ -50,17 +50,17 @@ def counted(module: Any, name: str, calls: dict[str, int]) -> Callable[..., Any]
     return call
 
 
-def spoiled(module: Any, place: int) -> float:
-    """Returns how far the logits are if the module's attention sees one position too many; its positions are
-    the argument at that place."""
-    model, inner = driven("llama"), module.attended
+def spoiled(model: Model, module: Any, place: int) -> float:
+    """Returns how far the logits of the model, a llama, are if the module's attention sees one position too
+    many; its positions are the argument at that place."""
+    inner = module.attended
 
     def sees_more(*given: Any) -> Any:
         return inner(*given[:place], given[place] + 1, *given[place + 1 :])
 
     module.attended = sees_more
     try:
-        return farthest(model, plain("llama"), FEW[:3])
+        return farthest(model, plain("llama"), FEW[:2])
     finally:
         module.attended = inner
 
@@ -93,11 +93,13 @@ if __name__ == "__main__":
         for name in names:
             setattr(module, name, counted(module, name, calls))
     found: dict[str, Any] = {"calls": calls, "products": products}
-    for most, schedule in ((few.FEW, FEW), (0, LONG)):
+    for most, schedule, module, place, said in (
+        (units.MOST, FEW, few, 6, "few see one too many"),
+        (0, LONG, kernels, 9, "sees one too many"),
+    ):
         few.FEW = most
-        for family in ("llama", "qwen2"):
-            found[f"{family}, {most}"] = farthest(driven(family), plain(family), schedule)
-    found["sees one too many"] = spoiled(kernels, 9)  # FEW is 0
-    few.FEW = units.MOST
-    found["few see one too many"] = spoiled(few, 6)
+        models = {family: driven(family) for family in ("llama", "qwen2")}
+        for family, model in models.items():
+            found[f"{family}, {most}"] = farthest(model, plain(family), schedule)
+        found[said] = spoiled(models["llama"], module, place)
     print(json.dumps(found))
