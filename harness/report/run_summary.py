@@ -188,7 +188,7 @@ def _answer_lines(summary: RunSummary) -> list[str]:
     """Returns the sentence that answers and how sure it is, for a run that is complete."""
     if summary.answer is None or summary.rows is None or not summary.arms:
         return []
-    sure = " ".join([f"How sure: {summary.answer.sure}.", *summary.answer.not_looked_at])
+    sure = " ".join([f"How sure: {summary.answer.sure}.", *summary.answer.doubts])
     return [summary.answer.sentence, sure]
 
 

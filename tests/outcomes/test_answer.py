@@ -320,7 +320,7 @@ def test_the_certainty_says_how_many_cases_were_judged_and_by_what(
 ) -> None:
     answer = _answer(synthetic, tmp_path, [{}, IGNORES, {"valid": None}], [{}, IGNORES, {"valid": None}])
     assert answer.certainty[0] == "2 of 3 schemas were judged, by 1 valid and 1 invalid output."
-    assert answer.certainty[1].startswith("Of 1 nothing is known but that alpha compiles it")
+    assert answer.certainty[2].startswith("Of 1 nothing is known but that alpha compiles it")
 
 
 def test_only_outputs_that_the_best_one_walked_judged_it(synthetic: ModuleType, tmp_path: Path) -> None:
@@ -359,10 +359,11 @@ def test_the_certainty_says_where_the_time_for_checks_was_up(synthetic: ModuleTy
         answer = _answer(synthetic, tmp_path / sure, rows, effort=2)
         assert answer.sure == sure, "a tenth of the cases is few"
         counted = f"{cut} schema{'s' if cut > 1 else ''}"
-        assert answer.not_looked_at == (said.replace("1 schema", counted),)
+        assert answer.doubts[-1] == said.replace("1 schema", counted)
+        assert ("the checks of alpha were cut short in 2 schemas" in answer.doubts[0]) == (cut == 2)
     bare = _answer(synthetic, tmp_path / "bare", [{}] * 10)
     assert bare.sure == "fair", "without checks it is never high"
-    assert bare.not_looked_at == ("No checks were made; only outputs were judged.",)
+    assert bare.doubts[1:] == ("No checks were made; only outputs were judged.",)
     arms = [replace(arm, backend="alpha", version="1.2.3") for arm in synthetic.ARMS[:2]]
     one_library = read_answer(_run(synthetic, tmp_path / "arms", [[{}, CHECKED], [{}, cut_short]], arms))
     assert said.replace("of alpha", "of alpha:any_whitespace=false") in one_library.certainty
@@ -370,12 +371,14 @@ def test_the_certainty_says_where_the_time_for_checks_was_up(synthetic: ModuleTy
 
 def test_without_masks_that_were_compared_it_is_never_sure(synthetic: ModuleType, tmp_path: Path) -> None:
     """What the checks looked at counts, whatever the run was told."""
-    nothing = "No whole mask was compared with what the grammar allows."
     for compared, sure in ((0, "fair"), (4, "fair"), (5, "high")):
         rows = [*[COMPARED] * compared, *[FINE] * (10 - compared)]
         answer = _answer(synthetic, tmp_path / f"{compared}", rows, effort=2)
         assert answer.sure == sure
-        assert answer.not_looked_at == (() if compared else (nothing,))
+        number = f"only {compared} of the 10 schemas" if compared else "none of the schemas"
+        why = f"whole masks were compared with an exact reference in {number} that alpha takes"
+        said = (f"The answer is not surer, because {why}.",) if sure == "fair" else ()
+        assert answer.doubts == said and answer.certainty[1 : 1 + len(said)] == said
     refusing = [*[COMPARED] * 3, *[DECLINES] * 4]
     assert _answer(synthetic, tmp_path / "refusing", refusing, effort=2).sure == "high", "of those it takes"
 
@@ -398,6 +401,24 @@ def test_the_best_one_is_ahead_in_what_puts_it_first(synthetic: ModuleType, tmp_
     for name, best, other, sure in beside:
         answer = _answer(synthetic, tmp_path / name.replace(" ", "_"), best, other, effort=2)
         assert answer.best is not None and (answer.best.name, answer.sure) == ("alpha", sure), name
+        why = "alpha is not ahead of beta:any_whitespace=false by more than one schema"
+        assert any(why in doubt for doubt in answer.doubts) == (sure == "fair"), name
+
+
+def test_too_few_cases_that_could_be_judged_are_named_as_why_it_is_not_sure(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    crash = {"status": "crash", "accepted": None}
+    crashes = _answer(synthetic, tmp_path / "crashes", [*[COMPARED] * 2, *[crash] * 8], effort=2)
+    assert crashes.sure == "fair" and crashes.doubts[0] == (
+        "The answer is not surer, because whole masks were compared with an exact reference in only 2 of the "
+        "10 schemas that alpha takes."
+    )
+    unjudged = _answer(synthetic, tmp_path / "unjudged", [*[FINE] * 4, *[{"valid": None}] * 6], effort=2)
+    assert unjudged.sure == "low"
+    assert unjudged.doubts[0].startswith(
+        "The answer is not surer, because only 4 of 10 schemas could be judged"
+    )
 
 
 def test_what_is_not_kept_is_told_as_what_it_is(synthetic: ModuleType, tmp_path: Path) -> None:

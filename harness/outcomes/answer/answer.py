@@ -10,7 +10,15 @@ from pathlib import Path
 from harness.outcomes.answer import words
 from harness.outcomes.answer.backends import BackendAnswer, backends_of, lost_to_us
 from harness.outcomes.answer.cases import CaseAnswer, CaseKey, Proofs
-from harness.outcomes.answer.certainty import NOTHING, grounds, grounds_unranked, sure, unchecked, unfinished
+from harness.outcomes.answer.certainty import (
+    NOTHING,
+    grounds,
+    grounds_unranked,
+    sure,
+    unchecked,
+    unfinished,
+    why_not_surer,
+)
 from harness.outcomes.answer.risks import and_in_more, is_shown_by, sentence_of
 from harness.outcomes.case_state import CaseState
 from harness.outcomes.outcome import LAST
@@ -59,8 +67,8 @@ class Answer:
     """How sure it is for these cases: `high`, `fair`, `low`, or why it is none of these (`NOTHING`)."""
     certainty: tuple[str, ...]
     """What that rests on, in sentences."""
-    not_looked_at: tuple[str, ...] = ()
-    """The sentences of `certainty` that say which checks were not made."""
+    doubts: tuple[str, ...] = ()
+    """The sentences of `certainty` that say why it is not surer, and which checks were not made."""
 
     @property
     def is_recommended(self) -> bool:
@@ -137,7 +145,13 @@ def answer_of(
         risks_elsewhere=tuple(_risks(others)[:MOST_RISKS]),
         sure=sure(best, judged, proofs, lost),
         certainty=tuple(grounds(best, ordered, proofs, noun)),
-        not_looked_at=(*unchecked(judged, proofs), *unfinished(ordered, proofs, noun)) if judged else (),
+        doubts=(
+            *why_not_surer(best, judged, proofs, lost, noun),
+            *unchecked(judged),
+            *unfinished(ordered, proofs, noun),
+        )
+        if best is not None
+        else (),
     )  # fmt: skip
 
 

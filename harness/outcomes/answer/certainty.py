@@ -29,6 +29,9 @@ RIGHT_OUTPUT = (
 """What a backend's number of right outputs counts."""
 
 
+JUDGED, HALF_JUDGED = 0.9, 0.5
+"""The share of the cases that are judged where an answer is sure, and the share below which it is low."""
+
 CUT_SHORT = 0.1
 """The share of cases up to which an answer is sure though the checks of the best backend were not all made in
 them."""
@@ -47,16 +50,41 @@ def sure(
     were all made but in a few."""
     if best is None:
         return NOTHING["known"]
+    if not any(_lacks(best, judged, proofs, lost, "case")):
+        return "high"
     measured = best.without(lost)
     share = measured.counts.judged / best.counts.cases
     apart = len(judged) < 2 or _is_apart(measured, judged[1].without(lost))
-    cut_short = sum(case.was_cut_short for case in best.cases) / best.counts.cases
-    taken = best.counts.cases - best.counts.refused
-    is_compared = 0 < COMPARED * taken <= len(_compared(best, proofs))
-    alike = len({backend.limits for backend in judged}) == 1
-    if share >= 0.9 and apart and cut_short <= CUT_SHORT and is_compared and alike:
-        return "high"
-    return "fair" if share >= 0.5 and (apart or share >= 0.9) else "low"
+    return "fair" if share >= JUDGED or (share >= HALF_JUDGED and apart) else "low"
+
+
+def why_not_surer(
+    best: BackendAnswer, judged: Sequence[BackendAnswer], proofs: Proofs, lost: Collection[CaseKey], noun: str
+) -> Iterator[str]:
+    """Yields a sentence that says why the answer is not sure (`high`); nothing where it is."""
+    if lacks := list(_lacks(best, judged, proofs, lost, noun)):
+        yield f"The answer is not surer, because {joined_by_and(lacks)}."
+
+
+def _lacks(
+    best: BackendAnswer, judged: Sequence[BackendAnswer], proofs: Proofs, lost: Collection[CaseKey], noun: str
+) -> Iterator[str]:
+    """Yields a clause for each thing that a sure answer has and this one lacks."""
+    measured, total = best.without(lost), best.counts.cases
+    if measured.counts.judged / total < JUDGED:
+        whole = " and measured with all backends" if lost else ""
+        yield f"only {measured.counts.judged:,} of {counted(total, noun)} could be judged{whole}"
+    if len(judged) > 1 and not _is_apart(measured, judged[1].without(lost)):
+        yield f"{best.name} is not ahead of {judged[1].name} by more than one {noun}"
+    cut_short = sum(case.was_cut_short for case in best.cases)
+    if cut_short / total > CUT_SHORT:
+        yield f"the checks of {best.name} were cut short in {counted(cut_short, noun)}"
+    taken, compared = total - best.counts.refused, len(_compared(best, proofs))
+    if not 0 < COMPARED * taken <= compared:
+        whose = f"only {compared:,} of the {counted(taken, noun)}" if compared else f"none of the {noun}s"
+        yield f"whole masks were compared with an exact reference in {whose} that {best.name} takes"
+    if len({backend.limits for backend in judged}) > 1:
+        yield "the backends were not tried under the same limits"
 
 
 def _is_apart(best: BackendAnswer, other: BackendAnswer) -> bool:
@@ -94,6 +122,7 @@ def grounds(
         f"{'was' if total == 1 else 'were'} judged"
         f"{', by ' if by else ''}{joined_by_and(by)}."
     )
+    yield from why_not_surer(best, judged, proofs, lost_to_us(backends), noun)
     if places := _places(judged, proofs):
         yield (
             f"At {counted(sum(places.values()), 'place')} in {counted(len(places), noun)} the whole "
@@ -115,7 +144,7 @@ def grounds(
     if unknown := best.counts.refused_unjudged:
         ones = "refused one" if unknown == 1 else "refused ones"
         yield f"{unknown:,} {ones} had nothing to be judged by."
-    yield from unchecked(judged, proofs)
+    yield from unchecked(judged)
     if len({backend.limits for backend in judged}) > 1:
         each = "; ".join(f"{backend.name}, {backend.limits}" for backend in judged)
         yield f"They were not all tried under the same limits: {each}."
@@ -156,7 +185,9 @@ def grounds_unranked(
     else:
         cases = judged[0].counts.cases
         yield f"{counted(cases, noun)} {'was' if cases == 1 else 'were'} tried."
-    yield from unchecked(judged, proofs)
+    yield from unchecked(judged)
+    if not any(_compared(backend, proofs) for backend in judged):
+        yield "No whole mask was compared with what the grammar allows."
     yield from _controls(backends)
     yield from unfinished(backends, proofs, noun)
     if any(more_is_right(backend) for backend in judged):
@@ -186,9 +217,9 @@ def _why_nothing(backends: Sequence[BackendAnswer], proofs: Proofs, noun: str) -
         yield f"{'The others were' if lost else f'Every {noun} was'} refused, and there is {NO_REFERENCE}."
 
 
-def unchecked(judged: Sequence[BackendAnswer], proofs: Proofs) -> Iterator[str]:
-    """Yields what was not looked at with any of the backends: of which kinds no check was made, but for the
-    decoding, which a run does only if it is told to, and that no mask was compared."""
+def unchecked(judged: Sequence[BackendAnswer]) -> Iterator[str]:
+    """Yields of which kinds no check was made with any of the backends, but for the decoding, which a run
+    does only if it is told to."""
     if all(backend.checked.is_nothing for backend in judged):
         yield "No checks were made; only outputs were judged."
         return
@@ -197,8 +228,6 @@ def unchecked(judged: Sequence[BackendAnswer], proofs: Proofs) -> Iterator[str]:
     kinds = dict.fromkeys(map(category, made(effort=1, decode=False)))
     if left := [kind for kind in kinds if kind not in looked_at]:
         yield f"No checks were made of {joined_by_and(left)}."
-    if not any(_compared(backend, proofs) for backend in judged):
-        yield "No whole mask was compared with what the grammar allows."
 
 
 def _controls(backends: Sequence[BackendAnswer]) -> Iterator[str]:
