@@ -186,6 +186,11 @@ def installed_version(distribution: str) -> str | None:
     return str(made_for["version"]) if made_for["distribution"] == distribution else installed
 
 
+def library_of(adapter: Adapter | type[Adapter]) -> str:
+    """Returns the adapter's distribution and its version here, as far as it has them."""
+    return " ".join(filter(None, (adapter.distribution, installed_version(adapter.distribution))))
+
+
 def recorded_version(adapter: Adapter | type[Adapter]) -> str:
     """Returns the version that stands in rows, with that of the wrapped library as a local label
     (`0.5.4+inner-0.2.8`); empty if there is none."""

@@ -9,13 +9,17 @@ from pathlib import Path
 import pytest
 import synthetic
 from failing import CASES, OUTLINES, row
+from miniatures.wrong_tokens import RefusesTheTokenName
 from places import SUPPORT
 
 from harness.backend.arm import Arm, pinned
 from harness.backend.grammar import Grammar
+from harness.backend.registry import library_of
 from harness.cases.case import Case, Instance, case_id
 from harness.cli.main import main
-from harness.diagnose.repro import Failure, find_failure, replayed, shrink_failure, to_json
+from harness.diagnose.repro import Failure, find_failure, replayed, show, shrink_failure, to_json
+from harness.diagnose.repro.standalone import Shown, stand_alone
+from harness.diagnose.shrink import Outcome
 from harness.errors import BadInput
 
 
@@ -83,3 +87,25 @@ def test_a_loss_with_the_few_tokens_of_a_script_is_none_of_the_failure() -> None
     shown = to_json(again)
     assert shown["lost"] is None and shown["walked"][-1]["accepted"]
     assert not any("few_suffice" in message for message in again.messages)
+
+
+def test_a_backend_without_a_version_is_named_without_a_gap() -> None:
+    again = replayed(walked_by(".wrong_tokens:RefusesTheTokenName", "ab", b"ab"))
+    assert "backend   miniatures.wrong_tokens:RefusesTheTokenName, vocabulary bytes" in show(again)
+    assert again.script.startswith("# regex 2")
+
+
+def test_a_script_names_a_library_as_far_as_it_is_known() -> None:
+    class Mine(RefusesTheTokenName):
+        distribution = "not-installed"
+
+    class OfNoDistribution(RefusesTheTokenName):
+        distribution = ""
+
+    assert (library_of(Mine), library_of(OfNoDistribution)) == ("not-installed", "")
+    grammar = Grammar("regex", "a")
+    shown = Shown(
+        library="", grammar=grammar, content=b"a", valid=None, walk=(b"a",), asserts_formats=False, ends=True,
+        outcome=Outcome("declined"), text="", words=(), vocabulary="bytes",
+    )  # fmt: skip
+    assert stand_alone(shown, "print(walk)").startswith("vocabulary = ")

@@ -92,7 +92,7 @@ def open_replay() -> tuple[Handler, dict[str, Any]]:
 
 def _messages(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Walk, and yield a message for each step."""
-    from harness.backend.registry import installed_version, make, parse_specs
+    from harness.backend.registry import library_of, make, parse_specs
     from harness.backend.vocabulary import load_vocabulary
 
     (spec,) = parse_specs(question["spec"])
@@ -107,8 +107,8 @@ def _messages(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
         instance = Instance("", bytes.fromhex(question["content"]), None, tokens=tuple(question["tokens"]))
         tokens = [*instance.ids(vocabulary), adapter.vocabulary.eos_token]
     walk = spelled(vocabulary, tokens)
-    library = f"{adapter.distribution} {installed_version(adapter.distribution)}"
-    yield {"script": "" if walk is None else adapter.script(grammar), "library": library, "walk": walk}
+    script = "" if walk is None else adapter.script(grammar)
+    yield {"script": script, "library": library_of(adapter), "walk": walk}
     try:
         steps = yield from _steps(adapter, grammar, tokens)
     except GeneratorExit:

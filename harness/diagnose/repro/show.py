@@ -126,7 +126,7 @@ def heading(failure: Failure) -> list[str]:
     row, case = failure.row, failure.case
     return [
         f"case      {one_line(case.name, spelled=True)} ({one_line(row.suite, spelled=True)}, {case.id})",
-        f"backend   {one_line(arm(row), spelled=True)} {row.backend_version}, "
+        f"backend   {one_line(f'{arm(row)} {row.backend_version}'.strip(), spelled=True)}, "
         f"vocabulary {one_line(row.vocabulary, spelled=True)}",
         f"seen      {verdict(row.status, row.valid, row.accepted)}, status {row.status}"
         + (f" in {row.phase}: {one_line(row.text, spelled=True)}" if row.text else ""),

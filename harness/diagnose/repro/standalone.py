@@ -18,7 +18,7 @@ class Shown:
     """What a script shows: a grammar, the tokens of a walk by their bytes, and what is wrong with it."""
 
     library: str
-    """The backend's distribution and its version."""
+    """The backend's distribution and its version, as far as it has them."""
     grammar: Grammar
     content: bytes | None
     valid: bool | None
@@ -51,7 +51,7 @@ def stand_alone(shown: Shown, body: str) -> str:
                 shown.grammar, content, valid, shown.draft, shown.asserts_formats, called
             )
     lines = [
-        f"# {_line(shown.library)}",
+        *([f"# {_line(shown.library)}"] if shown.library else []),
         *_vocabulary(shown),
         f"grammar = {shown.grammar.text!r}",
         *((f"instance = {content!r}", *judged.lines) if judged else ()),

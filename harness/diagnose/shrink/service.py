@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from harness.backend.grammar import Adapter, Grammar
 from harness.backend.process.child import Answer, Handler
-from harness.backend.registry import installed_version, load, make, parse_specs
+from harness.backend.registry import library_of, load, make, parse_specs
 from harness.backend.vocabulary import Vocabulary, load_vocabulary
 from harness.cases.case import Case, Instance, case_id
 from harness.checks import OurFailure, Subject, checks, run_check, stamped
@@ -83,8 +83,7 @@ def answer(loaded: Loaded, question: dict[str, Any], progress: Progress) -> dict
     adapter = loaded.adapter_for(question["words"])
     grammar = Grammar(question["dialect"], question["grammar"])
     if question["kind"] == "script":
-        library = f"{adapter.distribution} {installed_version(adapter.distribution)}"
-        return {"status": "ok", "script": adapter.script(grammar), "library": library}
+        return {"status": "ok", "script": adapter.script(grammar), "library": library_of(adapter)}
     if question["kind"] == "layout":
         return {"status": "ok", "layout": adapter.layout.to_json() if adapter.layout is not None else None}
     if question["kind"] == "steps":
