@@ -113,6 +113,13 @@ def check_a_text_without_a_pass() -> None:
     assert found.ratio.interval.ratio == pytest.approx(80 / 61)
 
 
+def check_no_ceiling_without_passes() -> None:
+    """An altered record may say that stepwise took none."""
+    without = [replace(each, account=replace(each.account, passes=0)) for each in STEPWISE]
+    found = overhead.speed_up([(batch(JUMPED), batch(without))])
+    assert found.ratio.interval is not None and (found.ceiling, found.of_ceiling) == (None, None)
+
+
 def check_other_texts_do_not_count() -> None:
     other = [replace(JUMPED[0], ids=(9, 9, 9, 9, 9, 9)), JUMPED[1]]
     found = overhead.speed_up([(batch(other, replayed=False), batch(STEPWISE))])
@@ -134,6 +141,7 @@ CHECKS = [
     check_direction,
     check_speed_up,
     check_a_text_without_a_pass,
+    check_no_ceiling_without_passes,
     check_other_texts_do_not_count,
     check_fallbacks_do_not_count,
 ]

@@ -45,7 +45,7 @@ class SpeedUp:
     fast."""
     ceiling: float | None
     """Passes of stepwise over passes of the strategy, for the same requests: 1 / (1 - share of tokens without
-    a pass). None without a pass."""
+    a pass). None where either says that it took no pass."""
     saved: int
     """Number of passes saved."""
 
@@ -140,7 +140,7 @@ def speed_up(runs: Iterable[tuple[DecodedBatch, DecodedBatch]]) -> SpeedUp:
             logs.setdefault(run.fork, {}).setdefault("", {})[run.round] = math.log(spent[1] / spent[0])
     x = tuple(per_fork(logs))
     pairing = Paired(interval(x) if x else None, x, len(names), len(all_names - names))
-    return SpeedUp(pairing, passes[1] / passes[0] if passes[0] else None, passes[1] - passes[0])
+    return SpeedUp(pairing, passes[1] / passes[0] if all(passes) else None, passes[1] - passes[0])
 
 
 def _by_name(run: DecodedBatch) -> dict[str, Judged]:
