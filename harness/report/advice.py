@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.backend.arm import arm_names
 from harness.diagnose.advise import Advice, choice_of
-from harness.outcomes.answer import BackendAnswer, CaseAnswer, risks_by_backend
+from harness.outcomes.answer import BackendAnswer, CaseAnswer, evidence, risks_by_backend
 from harness.outcomes.case_state import CaseState
 from harness.rows.store import read_info
 from harness.text import Console, command, counted, duration, grid, one_line
@@ -20,6 +20,8 @@ MOST_CHANGES = 6
 MOST_REFUSALS = 8
 MOST_NAMES = 4
 """Schemas that are named where several are refused for the same reason."""
+LONGEST_REASON = 60
+"""Characters of a refusal."""
 MOST_FOLDED = 12
 """Lines that one sentence takes at most."""
 
@@ -156,7 +158,9 @@ def _refusals(able: Sequence[BackendAnswer]) -> Iterator[str]:
         if refused:
             by_reason: dict[str, list[str]] = {}
             for case in refused:
-                by_reason.setdefault(_reason(case), []).append(case.case)
+                by_reason.setdefault(evidence(case, LONGEST_REASON) or "without a reason", []).append(
+                    case.case
+                )
             said = [f"{_some(names)} ({reason})" for reason, names in by_reason.items()]
             more = len(said) - MOST_REFUSALS
             yield (
@@ -169,13 +173,6 @@ def _some(names: Sequence[str]) -> str:
     """Returns the names, or the first ones and how many more there are."""
     more = len(names) - MOST_NAMES
     return f"{', '.join(names[:MOST_NAMES])}{f' and {more} more' if more > 0 else ''}"
-
-
-def _reason(case: CaseAnswer) -> str:
-    """Returns the backend's words, without the class of the exception."""
-    said = case.proof.said if case.proof is not None else ""
-    head, _, rest = said.partition(": ")
-    return one_line(rest if head.isidentifier() and rest else said, 60) or "without a reason"
 
 
 def _costs(able: Sequence[BackendAnswer], console: Console) -> str:

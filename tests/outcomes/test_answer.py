@@ -186,6 +186,8 @@ def test_what_stands_beside_a_state_says_what_shows_it() -> None:
         "“a copy is independent” does not hold: it moves"
     )
     assert beside(CaseState.REFUSED, said="no `contains`") == "no `contains`"
+    assert beside(CaseState.REFUSED, said="UnsupportedGrammar: no `contains`") == "no `contains`"
+    assert beside(CaseState.BREAKS, said="IndexError: out of range") == "IndexError: out of range"
     assert beside(CaseState.WORKS) == ""
 
 
@@ -487,6 +489,7 @@ def test_a_control_is_never_recommended_and_in_no_risk(synthetic: ModuleType, tm
         ('{"if": {"required": ["a"]}, "then": {"required": ["b"]}}', '{"a": 1}', "then.required"),
         ('{"dependentRequired": {"a": ["b"]}}', '{"a": 1}', "dependentRequired"),
         ('{"properties": {"v": {"items": {"not": {"type": "string"}}}}}', '{"v": [1, "x"]}', "v[1].not"),
+        ('{"prefixItems": [{}, {"minimum": 3}]}', "[1, 2]", "output[1].minimum"),
         (SCHEMA, '{"xs": [1]}', ""),
         (SCHEMA, "{", ""),
     ],

@@ -53,7 +53,8 @@ def second_verdict(
 
 def violated_constraint(schema_text: str, content: bytes, draft: str | None, assert_formats: bool) -> str:
     """Returns the first constraint that the document violates, as the place in the document and the keyword:
-    `tags.uniqueItems`, `then.required` at the top, `items[0].not`. Empty where this validator knows none."""
+    `tags.uniqueItems`, `then.required` at the top, `items[0].not`, `output[0].not` where the whole document
+    is an array. Empty where this validator knows none."""
     if refusal(content) != "":
         return ""
     try:
@@ -65,6 +66,7 @@ def violated_constraint(schema_text: str, content: bytes, draft: str | None, ass
     place = "".join(
         f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.instance_path
     ).removeprefix(".")
+    place = f"output{place}" if place.startswith("[") else place
     keywords = [step for step in error.schema_path[-2:] if isinstance(step, str)]
     branch = keywords[-2:-1] if keywords[-2:-1] in (["then"], ["else"]) else []
     return ".".join(filter(None, (place, *branch, *keywords[-1:])))

@@ -13,9 +13,10 @@ LONGEST_EVIDENCE = 160
 """Characters of what stands beside a state."""
 
 
-def evidence(case: CaseAnswer) -> str:
+def evidence(case: CaseAnswer, longest: int = LONGEST_EVIDENCE) -> str:
     """Returns what stands beside the state of a case where there is little room: the constraints that are
-    broken, the valid output that is refused, or what was said. Empty where nothing shows it."""
+    broken, the valid output that is refused, or what was said; of a refusal it is said without the class of
+    the exception. Empty where nothing shows it."""
     proof = case.proof
     if proof is None or case.state in (CaseState.WORKS, CaseState.NOT_JUDGED):
         return ""
@@ -24,10 +25,12 @@ def evidence(case: CaseAnswer) -> str:
         named = ", ".join(coded(name) for name in case.constraints[:MOST_CONSTRAINTS])
         return f"{named}{f' and {left} more' if left > 0 else ''}"
     if case.state == CaseState.VALID_REFUSED and proof.document:
-        return f"`{shorten(proof.document, LONGEST_EVIDENCE)}` is valid"
+        return f"`{shorten(proof.document, longest)}` is valid"
     if case.state == CaseState.OTHER_FAULT:
-        return one_line(f"“{proof.check.replace('_', ' ')}” does not hold: {proof.said}", LONGEST_EVIDENCE)
-    return one_line(proof.said, LONGEST_EVIDENCE)
+        return one_line(f"“{proof.check.replace('_', ' ')}” does not hold: {proof.said}", longest)
+    name, _, words = proof.said.partition(": ")
+    is_of_a_class = case.state == CaseState.REFUSED and name.isidentifier() and words
+    return one_line(words if is_of_a_class else proof.said, longest)
 
 
 def sentence_of(case: CaseAnswer, names: Sequence[str]) -> str:
