@@ -280,6 +280,20 @@ def test_a_fault_is_mended_only_where_all_was_looked_at_again(
     assert (change is not None) == helps
 
 
+def test_a_mistake_in_a_source_is_told_before_any_backend_is_looked_at(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def looked_at(*_: object) -> NoReturn:
+        raise AssertionError("backends were looked at first")
+
+    monkeypatch.setattr(advice_module, "catalogue", looked_at)
+    monkeypatch.setattr(advice_module, "installed_backends", looked_at)
+    (tmp_path / "schema.json").write_text('{"type": ')
+    for engine in (["--engine", "vllm"], []):
+        assert main(["advise", str(tmp_path / "schema.json"), *engine]) == 2
+        assert "malformed JSON" in capsys.readouterr().err
+
+
 def test_where_all_is_refused_and_nothing_is_known_there_is_an_answer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
