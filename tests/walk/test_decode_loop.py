@@ -232,7 +232,7 @@ def test_what_is_hidden_is_not_exposed() -> None:
                 [request("r", regex("[a-d]{10}"), limit=8)]
             )
         steps = [dict(zip(STEP, step, strict=True)) for step in served.steps]
-        exposed.append(sorted(step["exposed_ns"] for step in steps)[len(steps) // 2])
+        exposed.append(min(step["exposed_ns"] for step in steps))  # a busy machine only adds to it
         assert all(step["fill_ns"] >= 3_000_000 for step in steps)
         own = [step["wall_ns"] - sum(step[name] for name in OTHERS) for step in steps]
         assert min(own) >= 0 and sorted(own)[len(own) // 2] < 2_000_000
