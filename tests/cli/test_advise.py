@@ -135,10 +135,10 @@ def test_an_option_of_the_engine_is_no_advice_where_no_backend_works(advised: Pa
     (bad / "tools.json").write_text(json.dumps({"tools": TOOLS["tools"][1:]}))
     for folder, said in ((bad, "If it must be one, write for vllm"), (advised, "For vllm, write")):
         advice = harness.advise(
-            folder / "tools.json", backends=["xgrammar"], tokenizer="bytes", out=folder / "engine"
+            folder / "tools.json", backends=["llguidance"], tokenizer="bytes", out=folder / "engine"
         )
         screen = advice_text(replace(advice, engine="vllm", offer=offer), "a page", Console())
-        assert f"{said}: --structured-outputs-config.backend xgrammar" in screen
+        assert f"{said}: --structured-outputs-config.backend guidance" in screen
         stored = stored_advice(advice.folder)
         assert stored is not None and replace(stored, engine="vllm").choice == f"{said}:"
 
@@ -312,9 +312,10 @@ def test_the_answer_is_not_lost_with_its_page(
         raise BadInput("no page today")
 
     monkeypatch.setattr(page_module, "_built", broken)
-    assert advise(advised, "--out", str(advised / "pageless")) == 2
+    out = ["--backends", "llguidance", "--out", str(advised / "pageless")]
+    assert advise(advised, *out) == 2
     screen = capsys.readouterr()
-    assert "Use llguidance: it works on 1 of your 2 schemas" in screen.out and "no page today" in screen.err
+    assert "llguidance works on 1 of your 2 schemas" in screen.out and "no page today" in screen.err
 
 
 def test_an_advice_that_was_changed_is_one_line(advised: Path) -> None:

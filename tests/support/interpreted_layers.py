@@ -100,6 +100,8 @@ if __name__ == "__main__":
         few.FEW = most
         models = {family: driven(family) for family in ("llama", "qwen2")}
         for family, model in models.items():
-            found[f"{family}, {most}"] = farthest(model, plain(family), schedule)
+            # qwen2 differs in its biases alone; in the interpreter a pass takes seconds.
+            passes = schedule if family == "llama" else schedule[:3]
+            found[f"{family}, {most}"] = farthest(model, plain(family), passes)
         found[said] = spoiled(models["llama"], module, place)
     print(json.dumps(found))
