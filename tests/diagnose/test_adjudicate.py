@@ -107,6 +107,19 @@ def test_one_arm_alone_is_judged_by_what_it_writes(tmp_path: Path) -> None:
     assert summary.positions == 0
 
 
+def test_an_instance_that_the_run_decided_wrongly_is_looked_at_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though there are more valid ones than are looked at."""
+    monkeypatch.setattr("harness.diagnose.adjudicate.trial.ALONE", ())
+    valid = tuple(Instance(f"{n}", f'{{"n": {n}, "s": "x"}}'.encode(), True) for n in range(7))
+    instances = (*valid, Instance("without s", b'{"n": 1}', False))
+    folder = a_run(tmp_path / "before", "ForgetsRequired", instances=instances)
+    assert judged(folder)[1] == [], "six others come before it"
+    folder = a_run(tmp_path / "after", "ForgetsRequired", instances=instances, accepted_invalid=(7,))
+    assert guilty(judged(folder)[1]) == {("ForgetsRequired", "under_constrained", "required")}
+
+
 def test_another_tokenization_is_no_blame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.diagnose.adjudicate.trial.ALONE", ())
     folder = a_run(tmp_path, "Reading", "TakesOneTokenization", vocabulary="probe")

@@ -23,16 +23,20 @@ def a_run(
     vocabulary: str = "bytes",
     instances: tuple[Instance, ...] = GOOD,
     grammar: Grammar = SCHEMA,
+    accepted_invalid: tuple[int, ...] = (),
 ) -> Path:
-    """A run in which every one of these miniatures compiled the one case; those of `wrong_walks` are named
-    without their module."""
+    """A run in which every one of these miniatures compiled the one case, and accepted these invalid
+    instances; those of `wrong_walks` are named without their module."""
     case = Case(case_id(grammar), "the case", grammar, instances)
     modules = [name if ":" in name else f"wrong_walks:{name}" for name in names]
     arms = tuple(Arm(f"miniatures.{module}", "", "", "", ("json_schema",), "bitmask") for module in modules)
     header = synthetic.info(arms, vocabularies={vocabulary: {"size": 257, "sha256": ""}})
     rows = [
-        synthetic.row(backend=each.backend, backend_version="", vocabulary=vocabulary, case_id=case.id)
+        synthetic.row(
+            backend=each.backend, backend_version="", vocabulary=vocabulary, case_id=case.id, **fields
+        )
         for each in arms
+        for fields in [{}, *({"instance": place, "valid": False} for place in accepted_invalid)]
     ]
     return synthetic.write_run(folder, [[(row, b"")] for row in rows], header, [("first", case)])
 

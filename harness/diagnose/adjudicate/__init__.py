@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.backend.arm import arm_names, pinned
@@ -50,8 +50,8 @@ class _Work:
 
     folder: Path
     info: RunInfo
-    compiled: dict[tuple[str, str, str], set[str]]
-    """The arms that compiled a JSON Schema, by vocabulary, suite and case."""
+    walked: dict[tuple[str, str, str], _Walked]
+    """What the run saw of each JSON Schema, by vocabulary, suite and case."""
     settings: Settings
     summary: Summary
     say: Callable[[str], None]
@@ -64,14 +64,38 @@ class _Work:
         return str(self.folder / "cases.jsonl")
 
 
+@dataclass
+class _Walked:
+    """What the run saw of a case in one vocabulary: the arms that compiled it, and which instances were
+    accepted, refused, and decided wrongly by one of them, by their index."""
+
+    arms: set[str] = field(default_factory=set)
+    accepted: set[int] = field(default_factory=set)
+    refused: set[int] = field(default_factory=set)
+    wrong: set[int] = field(default_factory=set)
+
+    def add(self, row: Row) -> None:
+        """Takes in what an arm decided about an instance."""
+        if row.instance is None or row.accepted is None:
+            return
+        (self.accepted if row.accepted else self.refused).add(row.instance)
+        if row.valid is not None and row.accepted != row.valid:
+            self.wrong.add(row.instance)
+
+    @property
+    def doubtful(self) -> frozenset[int]:
+        """Returns the indices of the instances that were decided wrongly, or in two ways."""
+        return frozenset(self.wrong | (self.accepted & self.refused))
+
+
 @dataclass(frozen=True)
 class _PlannedCase:
-    """A case to adjudicate in one vocabulary, and the arms that compiled it in the run."""
+    """A case to adjudicate in one vocabulary, and what the run saw of it."""
 
     suite: str
     offset: int
     case: Case
-    arms: frozenset[str]
+    walked: _Walked
 
 
 def adjudicate(
@@ -88,16 +112,16 @@ def adjudicate(
     next(read_cases(folder), None)  # raises where the run has none
     with locked(folder):
         step(0, 0, f"reading the rows of {folder}")
-        compiled = _compiled(read_rows(folder), arm_names(info.arms))
+        walked = _walked(read_rows(folder), arm_names(info.arms))
         work = _Work(
             folder,
             info,
-            compiled,
+            walked,
             replace(settings, compile_s=max(settings.timeout_s, info.timeout_s)),
             Summary(),
             say,
             step,
-            len({(vocabulary, case_id) for vocabulary, _, case_id in compiled}),
+            len({(vocabulary, case_id) for vocabulary, _, case_id in walked}),
         )
         part = folder / f"{WITNESSES}.part"
         with open(part, "wb") as file, Judge(settings.timeout_s) as judge:
@@ -107,15 +131,15 @@ def adjudicate(
                 for witness in _in_vocabulary(work, vocabulary, validators, done):
                     work.summary.add(witness)
                     write_lines(file, [encoded(witness.to_json())])
-                done += len({case_id for name, _, case_id in compiled if name == vocabulary})
+                done += len({case_id for name, _, case_id in walked if name == vocabulary})
         os.replace(part, folder / WITNESSES)
     return work.summary
 
 
-def _compiled(
+def _walked(
     rows: Iterator[Row], names: dict[tuple[str, str, str], str]
-) -> dict[tuple[str, str, str], set[str]]:
-    arms_by_case: dict[tuple[str, str, str], set[str]] = {}
+) -> dict[tuple[str, str, str], _Walked]:
+    walked: dict[tuple[str, str, str], _Walked] = {}
     for row in rows:
         if (
             row.dialect == "json_schema"
@@ -123,9 +147,10 @@ def _compiled(
             and row.status not in DECLINED
             and row.phase != "compile"
         ):
-            name = names[row.backend, row.backend_version, row.options]
-            arms_by_case.setdefault((row.vocabulary, row.suite, row.case_id), set()).add(name)
-    return arms_by_case
+            case = walked.setdefault((row.vocabulary, row.suite, row.case_id), _Walked())
+            case.arms.add(names[row.backend, row.backend_version, row.options])
+            case.add(row)
+    return walked
 
 
 def _in_vocabulary(work: _Work, name: str, validators: Validators, before: int) -> Iterator[Witness]:
@@ -157,11 +182,12 @@ def _in_vocabulary(work: _Work, name: str, validators: Validators, before: int) 
         plan = list(_planned_cases(work, name))
         for number, planned in enumerate(plan, 1):
             work.step(before + number - 1, work.total, f"{planned.case.name} ({name})")
-            asked = {arm: service for arm, service in services.items() if arm in planned.arms}
+            asked = {arm: service for arm, service in services.items() if arm in planned.walked.arms}
             trial = Trial(
                 planned.case,
                 planned.suite,
                 planned.offset,
+                planned.walked.doubtful,
                 vocabulary,
                 asked,
                 versions,
@@ -192,8 +218,8 @@ def _planned_cases(work: _Work, vocabulary: str) -> Iterator[_PlannedCase]:
     with open(work.cases, "rb") as file:
         for line in file:
             suite, _, case = case_from_line(line)
-            arms = work.compiled.get((vocabulary, suite, case.id))
-            if arms and case.id not in case_ids:
+            walked = work.walked.get((vocabulary, suite, case.id))
+            if walked is not None and case.id not in case_ids:
                 case_ids.add(case.id)
-                yield _PlannedCase(suite, offset, case, frozenset(arms))
+                yield _PlannedCase(suite, offset, case, walked)
             offset += len(line)

@@ -24,7 +24,8 @@ from harness.diagnose.adjudicate.witness import Decided, Summary, Witness
 from harness.oracle.trie import TokenSet
 
 INSTANCES = 6
-"""Most instances of a case that are looked at; valid ones come first."""
+"""Most instances of a case that are looked at: first those that the run decided wrongly, or in two ways, then
+valid ones."""
 ALONE = (16, 2, 48)
 """Each arm writes one document by itself for each of these: the number of tokens after which the walk begins
 to close."""
@@ -62,6 +63,8 @@ class Trial:
     suite: str
     offset: int
     """Where the case begins in the run's `cases.jsonl`."""
+    doubtful: frozenset[int]
+    """The indices of the instances that the run decided wrongly, or in two ways."""
     vocabulary: Vocabulary
     services: dict[str, Service]
     """The services of the arms by name; an arm that is lost leaves the case."""
@@ -98,7 +101,10 @@ class Trial:
         """
         self.arms.compile(self.offset, self.settings.compile_s)
         self.summary.cases += bool(self.arms.names)
-        instances = sorted(self.case.instances, key=lambda instance: not instance.valid)
+        ordered = sorted(
+            enumerate(self.case.instances), key=lambda one: (one[0] not in self.doubtful, not one[1].valid)
+        )
+        instances = [instance for _, instance in ordered]
         texts = [instance.content for instance in instances if len(instance.content) <= MOST_BYTES]
         texts = texts[:INSTANCES]
         for text in texts:
