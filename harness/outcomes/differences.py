@@ -18,6 +18,7 @@ from harness.outcomes.expected import (
     Faults,
     changed_faults,
     faults_of_row,
+    is_cut_off,
     undocumented_faults_of_row,
 )
 from harness.rows.row import CHECKS_MODE, OURS, Row
@@ -64,6 +65,8 @@ class CaseDifferences:
     """The parts of which nobody knows whether the instance is valid: they say nothing of the verdict."""
     unmeasured: int = 0
     """Parts that are missing through our fault."""
+    is_cut_off: bool = False
+    """Did its checks end with a missed deadline, so that the further ones were not made?"""
 
     @property
     def is_late(self) -> bool:
@@ -180,8 +183,8 @@ class Differences:
     uncompared: tuple[str, ...] = ()
     """The vocabularies on which the first side has cases of which none was compared."""
     late: tuple[str, ...] = ()
-    """The vocabularies on which the second side missed a deadline in every part of every case that was
-    compared."""
+    """The vocabularies on which the second side missed a deadline in every case that was compared: in all of
+    it, or in the checks."""
 
 
 def outcomes(rows: Iterable[Row]) -> dict[Key, CaseDifferences]:
@@ -198,6 +201,7 @@ def outcomes(rows: Iterable[Row]) -> dict[Key, CaseDifferences]:
         case.place(row)
         if row.mode == CHECKS_MODE:
             case.looked |= {name for name, result in row.checks.items() if result in ("passed", "failed")}
+        case.is_cut_off |= is_cut_off(row)
         if row.status in OURS:
             case.unmeasured += 1
         else:
@@ -235,7 +239,11 @@ def differences(before: Iterable[Row], after: Iterable[Row]) -> Differences:
             changed.append(Difference(key, old[key].name, old[key].dialect, parts))
     compared = [key for key in both if any(_measured(old[key], new[key]))]
     seen = {vocabulary for vocabulary, _, _ in compared}
-    in_time = {key[0] for key in compared if not new[key].is_late}
+    in_time = {
+        key[0]
+        for key in compared
+        if not new[key].is_late and (not new[key].is_cut_off or old[key].is_cut_off)
+    }
     return Differences(
         tuple(changed),
         compared=len(compared),

@@ -523,6 +523,17 @@ def test_an_arm_that_missed_a_deadline_in_every_case_proves_nothing(
     assert gates(tmp_path / "one", [row(), OTHER_CASE], [late[0], OTHER_CASE]) == [0, 0]
 
 
+def test_checks_that_were_cut_off_in_every_case_prove_nothing(tmp_path: Path) -> None:
+    """A rollback that hangs lets every walk pass."""
+    looked = [row(), checked()]
+    hung = [row(), checked(status="timeout", phase="check")]
+    assert gates(tmp_path / "new", looked, hung) == [4, 4]
+    assert gates(tmp_path / "as before", hung, hung) == [0, 0]
+    assert gates(tmp_path / "one", [*looked, OTHER_CASE], [*hung, OTHER_CASE]) == [0, 0]
+    ran_out = checked(checks={"the_mask_is_exact": "passed", "a_copy_is_independent": OUT_OF_TIME})
+    assert gates(tmp_path / "some", looked, [row(), ran_out]) == [0, 0], "the time of the machine was up"
+
+
 def test_a_missed_deadline_that_fails_nothing_is_told_wherever_the_gate_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -180,7 +180,7 @@ def _missing(changes: Sequence[Pair]) -> Iterator[str]:
     for pair in changes:
         if pair.outcomes.late:
             where = f"{pair.head.title} on {', '.join(pair.outcomes.late)}"
-            yield f"every case of {where} that was compared was lost to a missed deadline"
+            yield f"every case of {where} that was compared, or its checks, was lost to a missed deadline"
     for base, head in dict.fromkeys((pair.base.folder, pair.head.folder) for pair in changes):
         if base == head:
             continue

@@ -5,8 +5,9 @@ A case's outcome is the set of its faults: the verdicts of its walks other than 
 check and cause. Faults that are not recorded fail; recorded faults that are gone fail too, so that the record
 stays true. What the backend documents, and what is its choice, is no fault here: policy costs no pass
 (harness/outcomes/outcome.py) and fails no gate. A timeout, and checks that were not begun because
-the case had taken too long, depend on the machine: they are told, and fail nothing. What is wrong beside them
-and was right before fails all the same, and so does what is wrong beside a failure of ours.
+the case had taken too long, depend on the machine: they are told, and fail nothing; but where every case of
+an arm, or its checks, was lost to one, nothing is proven. What is wrong beside them and was right before
+fails all the same, and so does what is wrong beside a failure of ours.
 
 A run that is held against a record takes its settings from it; a run with other settings is refused. A run
 that walked a sample of what is recorded proves nothing.
@@ -22,6 +23,7 @@ from harness.outcomes.expected.arm_faults import changed_faults as changed_fault
 from harness.outcomes.expected.arm_faults import fault_name as fault_name
 from harness.outcomes.expected.arm_faults import faults_of_row as faults_of_row
 from harness.outcomes.expected.arm_faults import faults_of_rows as faults_of_rows
+from harness.outcomes.expected.arm_faults import is_cut_off as is_cut_off
 from harness.outcomes.expected.arm_faults import undirected as undirected
 from harness.outcomes.expected.arm_faults import undocumented_faults_of_row as undocumented_faults_of_row
 from harness.outcomes.expected.record import Recorded as Recorded

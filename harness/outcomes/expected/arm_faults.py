@@ -80,11 +80,18 @@ class RunFaults:
     """Arm and case with an instance of which nobody knows whether it is valid: no verdict is gone there."""
     late: frozenset[tuple[RecordedArm, str]] = frozenset()
     """Arm and case where every row that we measured missed a deadline."""
+    cut_off: frozenset[tuple[RecordedArm, str]] = frozenset()
+    """Arm and case whose checks ended with a missed deadline, so that the further ones were not made."""
 
 
 def faults_of_row(row: Row) -> set[str]:
     """Returns what is wrong with one row, in words that do not depend on the machine, but for `timeout`."""
     return _names(row, outcome.faults(row))
+
+
+def is_cut_off(row: Row) -> bool:
+    """Did the checks end with a call that missed its deadline?"""
+    return row.mode == CHECKS_MODE and row.status == TIMEOUT
 
 
 def undocumented_faults_of_row(row: Row) -> set[str]:
@@ -134,6 +141,7 @@ def faults_of_rows(rows: Iterable[Row]) -> RunFaults:
     unjudged: set[tuple[RecordedArm, str]] = set()
     late: set[tuple[RecordedArm, str]] = set()
     in_time: set[tuple[RecordedArm, str]] = set()
+    cut_off: set[tuple[RecordedArm, str]] = set()
     for row in rows:
         arm = arm_of_row(row)
         case = f"{row.suite}/{row.case_id}"
@@ -146,12 +154,14 @@ def faults_of_rows(rows: Iterable[Row]) -> RunFaults:
         of_row = undocumented_faults_of_row(row)
         if row.status not in OURS:
             (late if TIMEOUT in of_row else in_time).add((arm, case))
+        if is_cut_off(row):
+            cut_off.add((arm, case))
         faults |= of_row
     # What was left out because the backend was lost before is the backend's: a crash must not hide from a
     # gate.
     unmeasured |= {(arm, case) for arm, case in left_out if not arms[arm][case] & LOSSES}
     frozen = {arm: {case: frozenset(faults) for case, faults in cases.items()} for arm, cases in arms.items()}
-    return RunFaults(frozen, names, frozenset(unmeasured), frozenset(unjudged), frozenset(late - in_time))
+    return RunFaults(frozen, names, *map(frozenset, (unmeasured, unjudged, late - in_time, cut_off)))
 
 
 def faults_of_run(folder: Path) -> RunFaults:

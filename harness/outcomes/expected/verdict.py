@@ -61,7 +61,8 @@ class Verdict:
     unknown: tuple[RecordedArm, ...] = ()
     """Arms of the run of which nothing is recorded."""
     late: tuple[RecordedArm, ...] = ()
-    """Arms of the run that missed a deadline in all that was compared."""
+    """Arms of the run that missed a deadline in every case that was compared: in all of it, or in its
+    checks."""
     not_walked: int = 0
     """Recorded cases of the run's arms and suites of which the run has no row, because it walked a sample."""
     notes: tuple[str, ...] = ()
@@ -161,7 +162,8 @@ def compare_faults(recorded: ArmFaults, now: RunFaults) -> Verdict:
                 unmeasured += 1
                 continue
             compared += 1
-            in_time |= (arm, case) not in now.late
+            is_cut_off = (arm, case) in now.cut_off and TIMEOUT not in known[case]
+            in_time |= (arm, case) not in now.late and not is_cut_off
             if is_unmeasured:
                 gone = frozenset()
             elif (arm, case) in now.unjudged:
@@ -214,7 +216,10 @@ def _left_out(recorded: Recorded, now: RunFaults, info: RunInfo, verdict: Verdic
     if verdict.compared:
         yield from (f"nothing is recorded of {arm}: nothing is proven of it" for arm in verdict.unknown)
     for arm in verdict.late:
-        yield f"every case of {arm} that was compared was lost to a missed deadline: nothing is proven of it"
+        yield (
+            f"every case of {arm} that was compared, or its checks, was lost to a missed deadline: nothing "
+            "is proven of it"
+        )
     if verdict.slow:
         yield (
             f"{verdict.slow} case(s) differ by a missed deadline, which depends on the machine and fails "
