@@ -24,6 +24,7 @@ from harness.checks.looking import (
 from harness.checks.seams import Seam, others, seams
 from harness.checks.subject import Place, Subject
 from harness.rows.row import Finding
+from harness.text import counted
 
 CATEGORY = "drafts"
 
@@ -117,7 +118,7 @@ def _take(subject: Subject, used: GrammarObject, place: Place, other: int, count
     fresh = subject.reach((*place.tokens, other))
     if fresh is None:
         return
-    text = f"once {count} drafted tokens are taken back, {name_of(subject, other)}"
+    text = f"after taking back {counted(count, 'drafted token')}, {name_of(subject, other)}"
     if not used.accept_token(other):
         yield finding(subject, place, f"{text} is refused, which a fresh object takes", (other,))
         return

@@ -20,6 +20,7 @@ from harness.checks.subject import NotApplicable, Place, Subject
 from harness.checks.walks import WHITESPACE, InString
 from harness.oracle.automaton import DEAD, NoOracle
 from harness.rows.row import Finding
+from harness.text import counted
 
 CATEGORY = "documents"
 
@@ -208,10 +209,10 @@ def _finding(subject: Subject, place: Place, run: Run, number: int, cause: str) 
     """Returns a finding at the token of the run with that number, which should not be allowed."""
     before, token = run.tokens[:number], run.tokens[number]
     text = place.text + subject.vocabulary.decode(before)
-    length = f"{'more than ' if run.is_endless else ''}{len(run.tokens)}"
+    length = f"{'more than ' if run.is_endless else ''}{counted(len(run.tokens), 'character')}"
     return Finding(
         position=place.position + number,
-        text=f"after {text[-60:]!r} it goes on with {WORDS[run.kind]}, for {length} characters{WHY[cause]}",
+        text=f"after {text[-60:]!r} it goes on with {WORDS[run.kind]}, for {length}{WHY[cause]}",
         cause=cause,
         instance=place.instance,
         under=int(cause == NO_DOCUMENT),

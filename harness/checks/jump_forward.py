@@ -30,6 +30,7 @@ from harness.checks.subject import NotApplicable, Place, Subject
 from harness.oracle.automaton import DEAD, Automaton
 from harness.oracle.forced_text.compressed_fsm import split_jump
 from harness.rows.row import Finding
+from harness.text import counted
 
 CATEGORY = "jump-forward"
 
@@ -250,7 +251,7 @@ def _movement(subject: Subject, grammar_object: GrammarObject, method: str) -> s
     first = asked()
     after, end_after = subject.allowed(grammar_object), end_of(grammar_object)
     if (before != after).any():
-        return f"{int((before != after).sum())} tokens of the mask have changed"
+        return f"the mask has changed in {counted(int((before != after).sum()), 'token')}"
     if end_before != end_after:
         return f"(accepting, terminated) has changed from {end_before} to {end_after}"
     second = asked()

@@ -18,6 +18,7 @@ from harness.checks.looking import (
 )
 from harness.checks.subject import NotApplicable, Subject
 from harness.rows.row import Finding
+from harness.text import counted
 
 CATEGORY = "life cycle"
 
@@ -45,7 +46,7 @@ def check_a_terminated_object_takes_nothing(subject: Subject) -> Iterator[Findin
             ]
         if tokens:
             text = (
-                f"and {end_name(subject, eos)}, the mask allows {len(tokens)} tokens, e.g. "
+                f"and {end_name(subject, eos)}, the mask allows {counted(len(tokens), 'token')}, e.g. "
                 f"{name_of(subject, tokens[0])}"
             )
             yield finding(subject, place, text, (eos, tokens[0]))

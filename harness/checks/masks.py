@@ -24,6 +24,7 @@ from harness.checks.looking import (
 from harness.checks.subject import NotApplicable, Place, Subject
 from harness.oracle.trie import TokenSet
 from harness.rows.row import Finding
+from harness.text import counted
 
 CATEGORY = MASKS
 
@@ -221,7 +222,8 @@ def check_a_refused_token_does_not_move(subject: Subject) -> Iterator[Finding]:
         refused_somewhere = True
         after = look(subject, grammar_object)
         if after != before:
-            text = f"refusing {len(tokens)} tokens changes what is seen: {change(subject, before, after)}"
+            refused = counted(len(tokens), "token")
+            text = f"refusing {refused} changes what is seen: {change(subject, before, after)}"
             yield finding(subject, place, text, tokens)
             continue
         right = next_token(subject, place, mask)
@@ -229,8 +231,8 @@ def check_a_refused_token_does_not_move(subject: Subject) -> Iterator[Finding]:
             fresh = subject.reach(place.tokens)
             if fresh is not None and fresh.accept_token(right):
                 text = (
-                    f"{name_of(subject, right)} is refused too, once {len(tokens)} other tokens have "
-                    "been refused"
+                    f"{name_of(subject, right)} is refused too, once {counted(len(tokens), 'other token')} "
+                    f"{'has' if len(tokens) == 1 else 'have'} been refused"
                 )
                 yield finding(subject, place, text, (*tokens, right))
     if not refused_somewhere:

@@ -26,6 +26,7 @@ from harness.checks.looking import (
 from harness.checks.subject import NotApplicable, Place, Subject
 from harness.errors import describe
 from harness.rows.row import Finding
+from harness.text import counted
 from harness.walk.watched import OutOfTime
 
 CATEGORY = MASKS
@@ -90,7 +91,9 @@ def check_a_filler_fills_as_a_fill_does(subject: Subject) -> Iterator[Finding]:
             grammar_object.fill_bitmask(expected)
             if other := _bits(filled, expected):
                 yield finding(
-                    subject, place, f"the filler's mask differs in {other} bits from that of a fill"
+                    subject,
+                    place,
+                    f"the filler's mask differs in {counted(other, 'bit')} from that of a fill",
                 )
 
 
@@ -114,19 +117,23 @@ def check_a_batch_is_filled_row_by_row(subject: Subject) -> Iterator[Finding]:
         for number, ((where, _), single) in enumerate(zip(batch, singles, strict=True)):
             if other := _bits(fence.inside[number], single):
                 text = (
-                    f"row {number} of a batch of {len(batch)}{on_threads} differs in {other} bits from a "
-                    "fill of it alone"
+                    f"row {number} of a batch of {len(batch)}{on_threads} differs in "
+                    f"{counted(other, 'bit')} from a fill of it alone"
                 )
                 yield finding(subject, where, text)
         if not fence.stands():
             yield finding(
-                subject, place, f"a batch of {len(batch)} rows{on_threads} writes outside of its rows"
+                subject,
+                place,
+                f"a batch of {counted(len(batch), 'row')}{on_threads} writes outside of its rows",
             )
     fence = _Fence((3, words), np.int32)
     grammar_object.fill_bitmask(fence.inside[1])
     if other := _bits(fence.inside[1], singles[0]):
         yield finding(
-            subject, place, f"filled into a row of a larger array, the mask differs in {other} bits"
+            subject,
+            place,
+            f"filled into a row of a larger array, the mask differs in {counted(other, 'bit')}",
         )
     if not fence.stands(fence.inside[1]):
         yield finding(

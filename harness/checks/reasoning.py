@@ -31,6 +31,7 @@ from harness.checks.looking import prepare as prepare
 from harness.checks.subject import NotApplicable, Subject
 from harness.oracle.trie import TokenSet
 from harness.rows.row import Finding
+from harness.text import counted
 
 CATEGORY = "reasoning"
 
@@ -115,7 +116,7 @@ class Thought:
             missing = np.flatnonzero(plain & ~allowed)
             if len(missing):
                 example = name_of(self.subject, int(missing[0]))
-                text = f"{how}: {len(missing)} tokens of text are forbidden while it thinks, e.g. {example}"
+                text = f"{how}: it forbids {counted(len(missing), 'token')} of thinking, e.g. {example}"
                 yield self.finding(position, text, cause="constrained")
             return
         there = self.answer.look(position - self.begun)

@@ -21,6 +21,7 @@ from harness.checks.forced_text import (
 from harness.checks.subject import NotApplicable, Place, Subject
 from harness.oracle.forced_text.retokenize import retokenize
 from harness.rows.row import Finding
+from harness.text import counted
 
 CATEGORY = "jump-forward"
 
@@ -81,7 +82,7 @@ def _jump(
     elif replayed is None:
         wrong = "they are accepted, but a fresh object refuses them"
     elif different := int((subject.allowed(jumped) != subject.allowed(replayed)).sum()):
-        wrong = f"{different} tokens of the mask differ from those of a fresh object"
+        wrong = f"the mask differs from that of a fresh object in {counted(different, 'token')}"
     elif end_of(jumped) != end_of(replayed):
         wrong = f"(accepting, terminated) is {end_of(jumped)}, that of a fresh object {end_of(replayed)}"
     if not wrong:

@@ -15,7 +15,7 @@ from harness.cli.command import Verbs, add_command
 from harness.cli.options import add_means
 from harness.cli.output import emit
 from harness.errors import OK, BadInput
-from harness.text import console
+from harness.text import console, counted
 
 if TYPE_CHECKING:
     from harness.outcomes.compare import Pair
@@ -100,7 +100,7 @@ def _record(options: argparse.Namespace) -> int:
     emit(
         options,
         lambda: {"recorded": count, "file": options.record},
-        lambda: f"recorded {count} outcomes in {options.record}",
+        lambda: f"recorded {counted(count, 'outcome')} in {options.record}",
     )
     return OK
 

@@ -82,6 +82,6 @@ def _fetch_vocabularies(options: argparse.Namespace) -> int:
     emit(
         options,
         lambda: {"vocabularies": [{"name": one.name, "folder": folder_of(one)} for one in fetched]},
-        lambda: f"{len(fetched)} vocabularies are on this machine: run ... --vocabularies {names}",
+        lambda: f"now on this machine: run ... --vocabularies {names}",
     )
     return OK

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from harness.cli.command import Command, Verbs, add_command
 from harness.cli.output import emit
 from harness.errors import OK
-from harness.text import console, one_line
+from harness.text import console, counted, one_line
 
 
 def add(verbs: Verbs) -> None:
@@ -60,14 +61,15 @@ def _suites(options: argparse.Namespace) -> int:
     """Lists our suites."""
     from harness.cases.suite import find_suite, read_cases, suite_names
 
-    suites = []
+    suites: list[dict[str, Any]] = []
     for name in suite_names():
         suite = find_suite(name)
         sizes = [len(case.instances) for case in read_cases(suite)]
         size = {"cases": len(sizes), "instances": sum(sizes)}
         suites.append({"name": name, "version": suite.version, **size, "description": suite.description})
     lines = [
-        "{name:18} version {version}, {cases} cases, {instances} instances: {description}".format(**suite)
+        f"{suite['name']:18} version {suite['version']}, {counted(suite['cases'], 'case')}, "
+        f"{counted(suite['instances'], 'instance')}: {suite['description']}"
         for suite in suites
     ]
     own = (

@@ -27,7 +27,7 @@ from harness.cli.output import plain, say
 from harness.cli.progress import progress_line
 from harness.cli.values import effort, names, positive, positive_number, shard, whole
 from harness.errors import OK, BadInput
-from harness.text import console
+from harness.text import console, counted
 
 if TYPE_CHECKING:
     from harness.outcomes.expected import Recorded
@@ -176,12 +176,12 @@ def run(options: argparse.Namespace) -> int:
     result = walk(options, sys.argv[1:])
     rows = sum(result.statuses.values())
     counts = ", ".join(f"{count} {status}" for status, count in result.statuses.items())
-    say(f"{rows} rows in {time.monotonic() - started:.0f} s: {counts}; stored in {result.folder}")
+    say(f"{counted(rows, 'row')} in {time.monotonic() - started:.0f} s: {counts}; stored in {result.folder}")
     summary = _summary(result.folder, options.json)
     code = OK
     if options.record:
         summary["recorded"] = expected.write_record(result.folder, options.record)
-        say(f"recorded {summary['recorded']} outcomes in {options.record}")
+        say(f"recorded {counted(summary['recorded'], 'outcome')} in {options.record}")
     if options.expect:
         verdict = expected.compare_with_record(result.folder, options.expect)
         summary["expected"] = expected.verdict_json(verdict)

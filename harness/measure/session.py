@@ -30,6 +30,7 @@ from harness.rows.row import Row, RunInfo, verdict
 from harness.rows.store import has_begun, read_cases, read_info, read_rows
 from harness.running.session import Request as RunRequest
 from harness.running.session import look_at, run
+from harness.text import counted
 
 SUITES = {
     "quick": (MEASURED,),
@@ -145,8 +146,8 @@ def _measure_in(
             measurement, profile, info.memory_bytes, folder / "cases.jsonl", recorder, say, compile_ns
         )
         say(
-            f"{len(traces)} cases x {len(arms)} arms, at least {profile.forks} forks of {profile.rounds} "
-            "rounds"
+            f"{counted(len(traces), 'case')} x {counted(len(arms), 'arm')}, at least "
+            f"{counted(profile.forks, 'fork')} of {counted(profile.rounds, 'round')}"
         )
         for _ in range(profile.forks):
             engine.fork(traces, arms)
@@ -176,7 +177,9 @@ def _confirm(
         {comparison.family for comparison in doubtful},
         {name for comparison in doubtful for name in (comparison.base, comparison.head)},
     )
-    say(f"to be confirmed in fresh forks: {len(doubtful)} changes in {', '.join(sorted(families))}")
+    say(
+        f"to be confirmed in fresh forks: {counted(len(doubtful), 'change')} in {', '.join(sorted(families))}"
+    )
     traces = [trace for trace in engine.measurement.traces if ALL in families or trace.family in families]
     for made in range(1, profile.most_forks + 1):
         engine.fork(traces, [arm for arm in arms if arm.name in names], confirming=True)

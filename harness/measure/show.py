@@ -47,7 +47,7 @@ def arms_text(figures: Figures, on: Console = PIPE) -> str:
     solve, per case or per token as said. Medians are observed values, as in `table times`."""
     common, total = [trace.case_id for trace in figures.common_set], len(figures.measurement.traces)
     lines = [
-        f"medians over the {len(common)} of {total} cases that every arm solves",
+        f"medians over the {len(common)} of {counted(total, 'case')} that every arm solves",
         f"{'arm':{NAME}} {'solved':>9} {'compile':>9} {'TTFM':>9} {'cold fill':>9} {'fill':>9} {'accept':>9}",
     ]
     for arm in figures.arms:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from harness.outcomes.expected import arm_of_row
 from harness.rows.row import Before, Row
+from harness.text import counted
 
 MOST, MOST_TOLD = 4, 40
 """Cases that the one line names, and that a page or a file tells of one by one, at most."""
@@ -70,14 +71,10 @@ def lines(cases: Sequence[Delayed]) -> list[str]:
     kinds = {"behind others and not alone": [delayed for delayed in cases if delayed.behind]}
     kinds["once and not again"] = [delayed for delayed in cases if not delayed.behind]
     return [
-        f"{_count(mine)} failed {how}; it is counted against nobody: {_names(mine)}"
+        f"{counted(len(mine), 'case')} failed {how}; it is counted against nobody: {_names(mine)}"
         for how, mine in kinds.items()
         if mine
     ]
-
-
-def _count(cases: Sequence[Delayed]) -> str:
-    return "1 case" if len(cases) == 1 else f"{len(cases):,} cases"
 
 
 def _names(cases: Sequence[Delayed]) -> str:

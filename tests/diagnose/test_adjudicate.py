@@ -360,3 +360,13 @@ def test_the_time_left_is_estimated_from_what_is_done() -> None:
         ticker.step(3, 12, "the fourth")
         now[0] = 100.0
         assert ticker.line() == "3/12 cases (25 %), 100 s so far, about 5 min left; now the fourth"
+
+
+def test_the_summary_counts_one_as_one() -> None:
+    summary = Summary(cases=1, positions=1, tokens=1, documents=1, unfinished=1)
+    summary.lost["a"] = summary.dead_ends["a"] = summary.blamed["a", "over_constrained", "escapes", False] = 1
+    said = summary.text()
+    assert said.startswith("1 case, 1 position compared, 1 disputed token, 1 document judged\n")
+    assert "1 walk unfinished, 0 documents unjudged" in said
+    assert "a: lost in 1 case\n" in said and "a: 1 walk into a dead end" in said
+    assert said.endswith("1 case  escapes")

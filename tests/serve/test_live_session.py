@@ -246,14 +246,14 @@ def test_a_refusal_by_the_model_is_held_against_no_grammar(
     code, _ = run(refuses(1, held, reason), tmp_path / "all", suite, "--gate")
     said = capsys.readouterr().out
     assert code == UNPROVEN and "IGNORES" not in said
-    assert "20 answers are a refusal or a tool call in place of text: not judged" in said
+    assert "not judged: 20 answers with a refusal or a tool call in place of text" in said
     assert f"20: {why}" in said and "finished: " in said
     assert verdicts(tmp_path / "all") == {name: Counter({"unjudged": 3}) for name in CASES}
     assert {(row.status, row.text) for row in rows_of(tmp_path / "all")} == {
         ("skipped", f"{why} (says nothing of the grammar)")
     }
     code, _ = run(refuses(3, held, reason), tmp_path / "some", suite, "--gate")
-    assert code == OK and "7 answers are a refusal" in capsys.readouterr().out
+    assert code == OK and "not judged: 7 answers with a refusal" in capsys.readouterr().out
 
 
 def cut(text: Callable[[faults.Body], str]) -> faults.Behaviour:

@@ -18,6 +18,7 @@ from harness.backend.contract.place import (
     places,
 )
 from harness.backend.grammar import Adapter, Bitmask, allocate_bitmask, is_allowed
+from harness.text import counted
 
 
 def check_a_fill_overwrites_every_bit(adapter: Adapter) -> None:
@@ -140,7 +141,7 @@ def check_the_bool_mask_is_the_inverted_bitmask(adapter: Adapter) -> None:
             expect(
                 not len(wrong),
                 place,
-                f"the bool mask differs at {len(wrong)} tokens, e.g. {wrong[:4].tolist()}",
+                f"the bool mask differs at {counted(len(wrong), 'token')}, e.g. {wrong[:4].tolist()}",
             )
 
 

@@ -22,6 +22,7 @@ from harness.backend.grammar import (
     overrides,
 )
 from harness.backend.vocabulary import Vocabulary
+from harness.text import counted
 
 
 class ContractBroken(AssertionError):
@@ -217,7 +218,7 @@ def allowed(place: Place, mask: Bitmask) -> NDArray[np.int64]:
 def difference(place: Place, one: Bitmask, other: Bitmask) -> str:
     """Returns how many bits differ, and the first few of them."""
     bits = np.flatnonzero(np.unpackbits((one ^ other).view(np.uint8), bitorder="little"))
-    return f"{len(bits)} bits differ, e.g. {', '.join(str(int(bit)) for bit in bits[:4])}"
+    return f"they differ in {counted(len(bits), 'bit')}, e.g. {', '.join(str(int(bit)) for bit in bits[:4])}"
 
 
 def step(place: Place) -> int | None:

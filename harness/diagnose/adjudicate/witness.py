@@ -134,8 +134,8 @@ class Summary:
     def text(self) -> str:
         """Returns the summary as text for people."""
         lines = [
-            f"{self.cases} cases, {self.positions} positions compared, {self.tokens} disputed tokens, "
-            f"{self.documents} documents judged",
+            f"{counted(self.cases, 'case')}, {counted(self.positions, 'position')} compared, "
+            f"{counted(self.tokens, 'disputed token')}, {counted(self.documents, 'document')} judged",
             f"decided by the automaton and a document: {self.decided['both']}, by the automaton alone: "
             f"{self.decided['automaton']}, by documents alone: {self.decided['documents']}; open: "
             f"{self.decided['open']}",
@@ -148,25 +148,27 @@ class Summary:
                 for why, count in self.no_reference.most_common()
             ),
             *(
-                f"{arm}: {count} refusals of what its own layout lacks"
+                f"{arm}: {counted(count, 'refusal')} of what its own layout lacks"
                 for arm, count in sorted(self.freedoms.items())
             ),
-            f"blaming nobody: {self.unfinished} walks unfinished, {self.unjudged} documents unjudged, "
+            f"blaming nobody: {counted(self.unfinished, 'walk')} unfinished, "
+            f"{counted(self.unjudged, 'document')} unjudged, "
             f"{self.formats_decide} decided by "
             f"formats alone, {self.tokenization_only} refused in one tokenization only; validators disagree "
-            f"in {self.disagreements} cases",
+            f"in {counted(self.disagreements, 'case')}",
             *(
-                f"{arm}: {count} walks into a dead end"
+                f"{arm}: {counted(count, 'walk')} into a dead end"
                 for arm, count in sorted(self.dead_ends.items())
                 if count
             ),
-            *(f"{arm}: lost in {count} cases" for arm, count in sorted(self.lost.items())),
+            *(f"{arm}: lost in {counted(count, 'case')}" for arm, count in sorted(self.lost.items())),
         ]
         for (arm, kind, cause, documented), count in sorted(
             self.blamed.items(), key=lambda entry: (entry[0][:2], -entry[1], entry[0])
         ):
             lines.append(
-                f"{arm:30} {kind:18} {count:5} cases  {cause}{' (documented)' if documented else ''}"
+                f"{arm:30} {kind:18} {counted(count, 'case'):>11}  {cause}"
+                f"{' (documented)' if documented else ''}"
             )
         return "\n".join(lines)
 

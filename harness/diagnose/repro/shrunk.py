@@ -13,7 +13,7 @@ from harness.diagnose.shrink import Fault, Outcome, Shrunk, outcome_of, shrink
 from harness.diagnose.shrink.search import CANDIDATES, SECONDS
 from harness.errors import BadInput
 from harness.rows.row import CHECKS_MODE, Row
-from harness.text import one_line
+from harness.text import counted, one_line
 
 
 def shrink_failure(failure: Failure, *, seconds: float = SECONDS, candidates: int = CANDIDATES) -> Shrunk:
@@ -60,12 +60,14 @@ def show_shrunk(failure: Failure, shrunk: Shrunk, script: str) -> str:
             [*heading(failure), "", f"{shrunk.outcome} was not seen again, so nothing was shrunk"]
         )
     case = failure.case
-    sizes = f"grammar {_bytes(case)} -> {len(shrunk.grammar.text.encode('utf-8', 'surrogatepass'))} bytes"
+    size = len(shrunk.grammar.text.encode("utf-8", "surrogatepass"))
+    sizes = f"grammar {_bytes(case)} -> {counted(size, 'byte')}"
     if shrunk.content is not None:
-        sizes += f", instance {len(failure.instance.content)} -> {len(shrunk.content)} bytes"
+        sizes += f", instance {len(failure.instance.content)} -> {counted(len(shrunk.content), 'byte')}"
     lines = [
         *heading(failure),
-        f"shrunk    {shrunk.outcome}: {sizes}, in {shrunk.steps} steps and {shrunk.tried} trials"
+        f"shrunk    {shrunk.outcome}: {sizes}, in {counted(shrunk.steps, 'step')} "
+        f"and {counted(shrunk.tried, 'trial')}"
         + ("" if shrunk.is_minimal else "; the budget ended, it may get smaller"),
         f"tokens    {_tokens(failure, shrunk)}",
         *([f"finding   {one_line(shrunk.text, spelled=True)}"] if shrunk.text else []),

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.measure.statistics import LEVEL, student_quantile
+from harness.text import counted
 
 Kind = Literal["constant", "less than linear", "linear", "worse than linear", "exponential", "not judged"]
 
@@ -89,7 +90,11 @@ def growth(sizes: Sequence[int], costs: Sequence[float], *, floor: float = 0.0) 
     """
     tail = tuple(sizes[-TAIL:])
     if len(tail) < FEWEST:
-        return Growth("not judged", sizes=tail, why=f"only {len(tail)} sizes were measured")
+        return Growth(
+            "not judged",
+            sizes=tail,
+            why=f"only {counted(len(tail), 'size')} {'was' if len(tail) == 1 else 'were'} measured",
+        )
     n = np.array(tail, float)
     values = np.maximum(np.array(costs[-TAIL:], float), max(floor, 1e-9))
     if values.max() < FLAT * values.min() or values.max() <= floor:

@@ -12,6 +12,7 @@ from harness.report.figures.estimates import Estimate
 from harness.report.page.inputs import Inputs, Subject
 from harness.serve.decode.figures import DecodeCell, Decoded
 from harness.serve.requests import latency
+from harness.text import counted
 from harness.walk.loop.outcome import Completed
 
 
@@ -31,7 +32,7 @@ def usual(decoded: Decoded, arm: str, role: str = "constrained") -> list[DecodeC
         cell
         for cell in decoded.cells
         if cell.arm == arm and cell.role == role and cell.setting.rate is None
-        and cell.setting.strategy == "stepwise" and (role == "none" or not cell.setting.unusual)
+        and cell.setting.strategy == "stepwise" and not cell.setting.unusual
     ]  # fmt: skip
 
 
@@ -115,12 +116,8 @@ def about(decoded: Decoded) -> str:
     setup, model = decoded.decoding.setup, decoded.decoding.model
     shape = " (a shape: random weights)" if model.get("kind") == "shape" else ""
     where = model.get("device_name", model.get("device", setup.device))
-    often = f"{_many(setup.forks, 'fork')} of {_many(setup.rounds, 'round')}"
+    often = f"{counted(setup.forks, 'fork')} of {counted(setup.rounds, 'round')}"
     return f"{setup.model[:60]}{shape} on {where}; vocabulary {setup.vocabulary[:60]}; {often}"
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}" + "s" * (count != 1)
 
 
 def upper(value: float, say: Callable[[float], str]) -> str:

@@ -23,6 +23,7 @@ from harness.serve.decode.overhead import Paired, of_equal_text, paired, speed_u
 from harness.serve.decode.record import DecodedBatch, Loss
 from harness.serve.decode.setting import Setting
 from harness.serve.requests import latency
+from harness.text import counted
 
 Effect = Literal["wins", "loses", "equal", "undecided"]
 
@@ -130,7 +131,7 @@ def _effect(
     ours = [right.solved(on.completed).part for on, _ in runs]
     theirs = [right.solved(off.completed).part for _, off in runs]
     if sum(ours) < sum(theirs):
-        return "loses", f"{sum(ours)} requests came out right instead of {sum(theirs)}"
+        return "loses", f"{counted(sum(ours), 'request')} came out right instead of {sum(theirs)}"
     if either is not None:  # the forks that are left may be those in which it went well
         side = "on" if either is on_lost else "off"
         return "undecided", f"{side} was lost in fork {either.fork + 1}: {either.why}"

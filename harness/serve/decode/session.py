@@ -30,7 +30,7 @@ from harness.serve.decode.profiles import PROFILES, settings
 from harness.serve.decode.record import DecodeRecorder, DecodeSetup, Right, has_decoding
 from harness.serve.decode.setting import Setting
 from harness.serve.decode.workloads import WORKLOADS, Workload, find_workload, judge, own_name
-from harness.text import one_line
+from harness.text import counted, one_line
 from harness.walk.loop.strategies import strategies
 
 VOCABULARY = "tekken"
@@ -113,7 +113,8 @@ def decode(request: DecodeRequest, say: Callable[[str], None]) -> Path:
             mechanisms=switched,
         )
         say(
-            f"{len(planned)} settings x {len(setup.arms)} backends x {setup.forks} forks of {rounds} rounds "
+            f"{counted(len(planned), 'setting')} x {counted(len(setup.arms), 'backend')} x "
+            f"{counted(setup.forks, 'fork')} of {counted(rounds, 'round')} "
             f"and a cold one, into {folder}"
         )
         _run(folder, setup, workloads, request, say)

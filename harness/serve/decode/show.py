@@ -17,7 +17,7 @@ from harness.serve.decode.overhead import Paired, SpeedUp
 from harness.serve.decode.record import Decoding
 from harness.serve.requests.latency import Objectives, e2e
 from harness.serve.requests.titles import FIGURES, say
-from harness.text import one_line, visible
+from harness.text import counted, one_line, visible
 
 SHORT = {
     "none": "none",
@@ -75,7 +75,10 @@ def _loads(decoded: Decoded, objectives: Objectives) -> list[str]:
 def _mechanisms(decoding: Decoding) -> str:
     count = len(decoding.setup.settings)
     return "\n".join(
-        _wrap(f"{count} settings; every figure of each: grammarbench report {decoding.folder}, or --json")
+        _wrap(
+            f"{counted(count, 'setting')}; every figure of each: grammarbench report {decoding.folder}, "
+            "or --json"
+        )
     )
 
 
@@ -83,7 +86,8 @@ def _head(decoding: Decoding, objectives: Objectives) -> str:
     setup = decoding.setup
     lines = [
         _model(decoding),
-        f"vocabulary {setup.vocabulary}; {setup.forks} forks of one cold and {setup.rounds} warm rounds; "
+        f"vocabulary {setup.vocabulary}; {counted(setup.forks, 'fork')} of one cold and "
+        f"{counted(setup.rounds, 'warm round')}; "
         f"intervals at {LEVEL:.0%}",
         f"medians over the requests of the warm rounds; goodput: {objectives}"
         if str(objectives)
@@ -127,7 +131,7 @@ def _load(cell: DecodeCell) -> str:
         else (f"{setting.rate:g} requests/s ({setting.arrivals})")
     )
     return (
-        f"{setting.workload}, batch {setting.batch}: {setting.texts} requests, {arriving}; "
+        f"{setting.workload}, batch {setting.batch}: {counted(setting.texts, 'request')}, {arriving}; "
         f"{setting.mode}, {setting.prompt_tokens} prompt tokens, "
         + ("as long as the text" if setting.limit is None else f"at most {setting.limit} tokens out")
     )
@@ -275,8 +279,8 @@ def _findings(decoded: Decoded) -> str:
     runs = [run for of_setting in decoded.batches.values() for run in of_setting.values()]
     findings, count = decoded.findings(), sum(len(run.completed) for run in runs)
     if not findings:
-        return f"accounting: {count} requests add up to the token"
-    lines = [f"ACCOUNTING: {len(findings)} things do not add up, the first of them:"]
+        return f"accounting: {counted(count, 'request')} {'adds' if count == 1 else 'add'} up to the token"
+    lines = [f"ACCOUNTING does not add up: {counted(len(findings), 'finding')}, the first of them:"]
     for batch, finding in findings[:5]:
         where = f"{batch.arm}, {decoded.decoding.setting(batch).name}, fork {batch.fork}, round {batch.round}"
         lines += textwrap.wrap(f"{where}: {finding}", 78, initial_indent="  ", subsequent_indent="    ")

@@ -11,6 +11,7 @@ from harness.backend.grammar import Dialect
 from harness.errors import BadInput
 from harness.serve.live.answer import Answer, Role
 from harness.serve.live.record import Lived
+from harness.text import counted
 
 Finding = Literal["kept", "broken", "ignored", "unproven"]
 """What is found for a dialect. `kept`: every judged output is valid. `broken`: some are not. `ignored`: none
@@ -122,16 +123,21 @@ def gate(lived: Lived, kept: Sequence[DialectCounts]) -> LiveGate:
     reasons = [str(entry) for entry in kept if entry.finding in ("broken", "ignored")]
     lost = [answer for answer in lived.answers if answer.heard.end in BROKEN_ENDS]
     if lost:
-        reasons.append(f"{len(lost)} requests failed, the first: {lost[0].heard.end}: {lost[0].heard.why}")
+        reasons.append(
+            f"{counted(len(lost), 'request')} failed, the first: {lost[0].heard.end}: {lost[0].heard.why}"
+        )
     if reasons:
         return LiveGate("fails", tuple(reasons))
     reasons = [str(entry) for entry in kept if entry.finding == "unproven"]
     if ours := [answer for answer in lived.answers if answer.heard.end == "harness_error"]:
-        reasons.append(f"{len(ours)} requests failed through our fault, the first: {ours[0].heard.why}")
+        reasons.append(
+            f"{counted(len(ours), 'request')} failed through our fault, the first: {ours[0].heard.why}"
+        )
     with_grammar = (answer for answer in lived.answers if answer.role == "constrained")
     if refused := [answer for answer in with_grammar if answer.heard.is_refused_elsewhere]:
         reasons.append(
-            f"{len(refused)} requests with a grammar were refused, but not for it, the first: "
+            f"{counted(len(refused), 'request')} with a grammar {'was' if len(refused) == 1 else 'were'} "
+            "refused, but not for it, the first: "
             f"{refused[0].heard.why}"
         )
     if not kept:

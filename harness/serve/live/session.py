@@ -41,6 +41,7 @@ from harness.serve.live.load import Load, Send, drive, due
 from harness.serve.live.record import LiveRecorder, LiveSetup, has_session, read_session
 from harness.serve.live.server import Server, base_of, find_server
 from harness.serve.live.wanted import as_wanted
+from harness.text import counted
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def live(request: LiveRequest, say: Callable[[str], None]) -> Path:
         version = f" {server.version}" if server.version else ""
         say(
             f"{server.dialect.name}{version} at {base}, model {server.model}: {len(planned.sent)} of "
-            f"{len(sources)} cases can be said to it"
+            f"{counted(len(sources), 'case')} can be said to it"
         )
         _run(folder, run_id, plan, planned, say)
     return folder
@@ -169,7 +170,7 @@ async def _ask_all(
         for place, load in enumerate(setup.loads):
             say(
                 f"{load.name}, {'with' if load.role == 'constrained' else 'without'} grammar: "
-                f"{load.requests} requests ..."
+                f"{counted(load.requests, 'request')} ..."
             )
             try:
                 await drive(load, due(load, request.sampling.seed), asked.sender(place, load), client.clock)

@@ -63,8 +63,8 @@ def _head(summary: LiveSummary) -> list[str]:
     version = f" {setup.version}" if setup.version else ""
     lines = [
         f"{setup.dialect}{version} at {setup.url} ({setup.endpoint})",
-        f"model {setup.model}; {setup.cases} cases, grammars {setup.grammars}, at most "
-        f"{setup.sampling.limit} tokens out",
+        f"model {setup.model}; {counted(setup.cases, 'case')}, grammars {setup.grammars}, at most "
+        f"{counted(setup.sampling.limit, 'token')} out",
         f"goodput: {summary.objectives}",
     ]
     if setup.left_out:
@@ -171,10 +171,10 @@ def _verdict(summary: LiveSummary) -> list[str]:
         lines.append(str(entry))
         lines += [f"  request {wrong.number}: {wrong.heard.text[:60]!r}" for wrong in entry.examples]
     if none := sum(bool(answer.heard.instead) for answer in summary.lived.answers):
-        lines.append(f"{none} answers are a refusal or a tool call in place of text: not judged")
+        lines.append(f"not judged: {counted(none, 'answer')} with a refusal or a tool call in place of text")
     if summary.lived.setup.not_offered:
         lines.append(
-            f"{summary.lived.setup.not_offered} cases declined: not offered by this server's "
+            f"{counted(summary.lived.setup.not_offered, 'case')} declined: not offered by this server's "
             "interface, so not sent"
         )
     if left := summary.lived.not_judged_yet:

@@ -15,6 +15,7 @@ from harness.report.page.lines import RunSeen
 from harness.report.page.section import Section, Values
 from harness.rows.ends import ends_text
 from harness.rows.row import note
+from harness.text import counted
 
 SETTINGS = 120
 """Most settings of a run that are listed."""
@@ -110,7 +111,7 @@ def boxes(inputs: Inputs) -> list[Box]:
             ("model", ", ".join(f"{name} {value}" for name, value in facts.items())[:600]),
             ("vocabulary", f"{setup.vocabulary} ({setup.sha256[:16]})"),
             ("settings", str(len(setup.settings))), ("not measured",
-            f"{len(decoded.decoding.losses)} settings"),
+            counted(len(decoded.decoding.losses), "setting")),
             ("accounting", f"{len(decoded.findings())} things do not add up"),
         )  # fmt: skip
         shown.append(Box(f"Decoding {setup.run}", rows))
