@@ -88,6 +88,10 @@ class CaseOutcome(StrEnum):
     """Something of it is missing through our fault, and nothing is wrong with the rest."""
 
 
+STATE_OF = {each: CaseState(each.value) for each in CaseOutcome if each != CaseOutcome.FAILED}
+"""The state that an outcome is; the cases that failed are in several."""
+
+
 @dataclass(frozen=True)
 class Fault:
     """One thing that is wrong with a row."""
@@ -263,7 +267,7 @@ class CaseRows:
         its_outcome = self.outcome
         if its_outcome == CaseOutcome.FAILED:
             return min(self.states, key=lambda state: state.gravity)
-        return CaseState(its_outcome.value)
+        return STATE_OF[its_outcome]
 
     @property
     def is_judged(self) -> bool:

@@ -192,6 +192,8 @@ class ArmSummary:
     with_findings: int = 0
     checks: dict[str, CheckSummary] = field(default_factory=dict)
     peak_rss_bytes: int | None = None
+    _counts: dict[str | None, Counts] = field(default_factory=dict, repr=False, compare=False)
+    """What `counts` has said since the last row: a page asks for it hundreds of times."""
 
     @property
     def key(self) -> ArmKey:
@@ -209,6 +211,7 @@ class ArmSummary:
 
     def add(self, row: Row) -> None:
         """Take in one more row of the arm."""
+        self._counts.clear()
         self.rows += 1
         self.cases.setdefault((row.suite, row.case_id), CaseSummary()).add(row)
         if row.mode == CHECKS_MODE:
@@ -256,7 +259,10 @@ class ArmSummary:
 
     def counts(self, suite: str | None = None) -> Counts:
         """Returns how many cases, of one suite or of all, came to what."""
-        return counts_of(case.rows for key, case in self.cases.items() if suite in (None, key[0]))
+        if suite not in self._counts:
+            cases = (case.rows for key, case in self.cases.items() if suite in (None, key[0]))
+            self._counts[suite] = counts_of(cases)
+        return self._counts[suite]
 
     def walked(self) -> list[CaseSummary]:
         """Returns the cases of which we know how their walks went."""
