@@ -24,6 +24,7 @@ from harness.checks.subject import NotApplicable, Place, Subject
 from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.trie import TokenSet
 from harness.rows.row import Finding
+from harness.text import counted
 
 CATEGORY = MASKS
 
@@ -221,7 +222,7 @@ def _finding(subject: Subject, place: Place, cause: str, tokens: list[int]) -> F
     return mask_finding(
         subject,
         place,
-        f"forbids {len(tokens)} token(s) with which documents go on that are spelled as it says",
+        f"forbids {counted(len(tokens), 'token')} with which a valid document can go on in its own layout",
         tokens,
         why,
         cause,
