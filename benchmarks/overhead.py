@@ -199,13 +199,8 @@ def planned(folder: Path, corpus: Path, backend: str, cases: int | None) -> tupl
     folder.mkdir()
     # Bare: how many documents are made for a schema depends on how busy the machine is, and every round is
     # to walk the same.
-    plan = write_plan(
-        [find_suite(str(corpus))],
-        Profile(cases, LIMITS.timeout_s, (VOCABULARY,)),
-        0,
-        folder / "cases.jsonl",
-        bare=True,
-    )
+    suites, profile = [find_suite(str(corpus))], Profile(cases, LIMITS.timeout_s, (VOCABULARY,))
+    plan = write_plan(suites, profile, 0, folder / "cases.jsonl", bare=True)
     about = described((backend,), (VOCABULARY,))
     return RunInfo(
         "overhead",

@@ -15,7 +15,7 @@ import pytest
 from harness.backend.grammar import Grammar
 from harness.cases.case import Case
 from harness.cases.case_json import cases_from_json
-from harness.diagnose.repro.evidence import Validators
+from harness.diagnose.repro.evidence import trials
 from harness.diagnose.repro.standalone import Shown, stand_alone
 from harness.diagnose.shrink import Outcome
 from harness.oracle.judge import is_valid
@@ -132,8 +132,8 @@ def test_a_regex_and_a_choice_are_asked_too_and_a_slow_one_is_not_cited() -> Non
     assert scripted(Grammar("regex", "a+"), b"aa", True)[1] == ["regex.fullmatch: the instance is valid"]
     assert scripted(Grammar("choice", '["a"]'), b"b", False)[1] == ["json.loads: the instance is not valid"]
     slow = Grammar("regex", "(a|b|ab)*(?=(?P<x>c))(?P=x)d(a|aa)+$|((a*)*)*b")
-    with Validators(seconds=2.0) as validators:
-        found = validators.evidence(slow, b"a" * 60, False, None, False)
+    with trials(seconds=2.0) as tried:
+        found = tried.evidence(slow, b"a" * 60, False, None, False)
     assert found is None or found.agrees
 
 

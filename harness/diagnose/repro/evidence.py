@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from harness.backend.grammar import Grammar
 from harness.backend.process.child import Answer, Handler
@@ -42,21 +42,21 @@ class Evidence:
     """Does the validator agree with the case on the instance?"""
 
 
-class Validators:
-    """Validators that are asked by such lines, in a process of their own, because grammar and content may
-    come from anybody. `seconds` is the time that one trial may take."""
+@contextmanager
+def trials(seconds: float = SECONDS) -> Iterator[Trials]:
+    """Yields what tries such lines, in a process of its own that ends with the block, because grammar and
+    content may come from anybody. One trial may take so many `seconds`."""
+    loader = f"{__name__}:{open_validators.__name__}"
+    with Service(loader, memory_bytes=MEMORY_BYTES) as service:
+        yield Trials(service, seconds)
 
-    def __init__(self, seconds: float = SECONDS) -> None:
-        self._seconds = seconds
-        self._service = Service(f"{__name__}:{open_validators.__name__}", memory_bytes=MEMORY_BYTES)
 
-    def __enter__(self) -> Self:
-        return self
+@dataclass(frozen=True)
+class Trials:
+    """Tries the lines with which a validator is asked, before they are shown."""
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._service.close()
+    service: Service
+    seconds: float
 
     def evidence(
         self,
@@ -91,7 +91,7 @@ class Validators:
         """Do these lines run to their end?"""
         question = {"grammar": grammar.text, "lines": "\n".join(lines)}
         try:
-            answer, _ = self._service.ask(question, content, seconds=self._seconds)
+            answer, _ = self.service.ask(question, content, seconds=self.seconds)
         except Lost:
             return False
         return bool(answer["holds"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from harness.backend.grammar import FORCED, Grammar
 from harness.checks import asks_for_forced_text
-from harness.diagnose.repro.evidence import Evidence, Validators
+from harness.diagnose.repro.evidence import Evidence, trials
 from harness.diagnose.shrink import Outcome
 from harness.outcomes.case_state import WROTE_INVALID
 from harness.text import one_line
@@ -46,10 +46,8 @@ def stand_alone(shown: Shown, body: str) -> str:
     judged = None
     if (about := _to_be_judged(shown)) is not None:
         content, valid, called = about
-        with Validators() as validators:
-            judged = validators.evidence(
-                shown.grammar, content, valid, shown.draft, shown.asserts_formats, called
-            )
+        with trials() as tried:
+            judged = tried.evidence(shown.grammar, content, valid, shown.draft, shown.asserts_formats, called)
     lines = [
         *([f"# {_line(shown.library)}"] if shown.library else []),
         *_vocabulary(shown),

@@ -39,7 +39,7 @@ HURRIED, BESIDE = "hurried", "beside"
 those that nothing could judge."""
 
 NO_CHECKS = "a run without checks"
-"""What is said of a run that made none, as the walks of a measurement do not."""
+"""These words stand for a run that made no checks, as the walks of a measurement make none."""
 
 EVERY = ""
 """The feature that every case of a suite has."""
@@ -64,8 +64,8 @@ class SuiteHistory:
     seed."""
     features: Mapping[str, Counts]
     sample: str = ""
-    """Of what the counts are a part: the sample of its suites that the run walked, and which checks it made;
-    empty if it walked them whole with all checks, and in histories that do not tell."""
+    """Says what the run left out: which sample of its suites it walked, and which checks it made. It is
+    empty if the run walked them whole with all checks, and in histories that do not tell."""
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ class Note:
     row: dict[str, Any]
     """What is kept of the row."""
     order: Order
-    """That of the worst fault of the row."""
+    """The key by which the worst fault of the row is sorted among those of other rows."""
 
 
 @dataclass

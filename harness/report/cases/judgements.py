@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from harness.backend.grammar import Grammar
-from harness.diagnose.repro.evidence import Validators
+from harness.diagnose.repro.evidence import trials
 from harness.report.cases.cases import first_note
 from harness.report.cases.data import Explored
 
@@ -26,7 +26,7 @@ def add_judgements(explored: Explored) -> None:
     says in time what the case says have none."""
     until = time.monotonic() + ALL_SECONDS
     failing = zip(explored.cases[: explored.failing], explored.details, strict=False)
-    with Validators(SECONDS) as validators:
+    with trials(SECONDS) as tried:
         for case, detail in failing:
             if "grammar" not in detail or "grammar_left_off" in detail:
                 continue
@@ -39,7 +39,7 @@ def add_judgements(explored: Explored) -> None:
                 if time.monotonic() > until:
                     return
                 content, valid = instance["content"].encode(), instance["valid"]
-                found = validators.evidence(grammar, content, valid, options.get("draft"), formats)
+                found = tried.evidence(grammar, content, valid, options.get("draft"), formats)
                 if found is not None and found.agrees:
                     detail.setdefault("judgements", {})[str(instance["number"])] = "\n".join(found.lines)
 

@@ -74,8 +74,8 @@ class Latest:
     time: str = ""
     counts: Counter[str] = field(default_factory=Counter)
     samples: dict[str, None] = field(default_factory=dict)
-    """Of what each run behind the counts is a part (`SuiteHistory.sample`), each said once; empty texts are
-    of runs that were whole."""
+    """Says what the runs behind the counts left out (`SuiteHistory.sample`), each text once; a run that was
+    whole has the empty one."""
     lost: int | None = None
     """Cases, at least; None where no release before was run on the same work."""
     states: list[State] = field(default_factory=list)
