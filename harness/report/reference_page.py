@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, get_args, get_type_hints
 
-from harness import errors
 from harness.backend import contract
 from harness.backend.arm import Arm
 from harness.measure import estimate
@@ -24,6 +23,7 @@ from harness.outcomes.history.alert_rule import State as AlertState
 from harness.outcomes.keywords import STATES
 from harness.outcomes.metrics import DISTRIBUTIONS, METRICS, QUANTILES
 from harness.outcomes.result import parts
+from harness.report import reference_meanings as meanings
 from harness.rows import row
 from harness.serve.decode import goodness
 from harness.serve.decode.conclude import DefaultAdvice, Effect
@@ -34,154 +34,6 @@ from harness.serve.live import conformance as live_conformance
 from harness.serve.live import record as live_record
 from harness.serve.requests.titles import FIGURES
 from harness.walk.loop import outcome as decoded
-
-STATUSES: dict[row.Status, str] = {
-    "ok": "The walk took place and said what mask and accept do; `accepted` and `stopped_at` say what.",
-    "unsupported": "The backend says that it cannot enforce this grammar, or its adapter does not have the "
-    "dialect.",
-    "invalid": "The backend says that the grammar is wrong.",
-    "backend_error": "Another exception came out of the backend.",
-    "crash": "The backend's process died; `signal` says of what.",
-    "timeout": "The backend did not answer within the deadline, and its process was ended.",
-    "oom": "The process reached its limit of memory.",
-    "harness_error": "A failure of ours; never counted against a backend.",
-    "skipped": "We did not walk it; `text` says why.",
-}
-
-VERDICTS: dict[row.Verdict, str] = {
-    "pass": "The instance was judged as the grammar says, end of the output included.",
-    "over_constrained": "Mask or accept refuse an instance that the grammar allows.",
-    "under_constrained": "An instance that the grammar forbids was let through to its end.",
-    "declined": "Status `unsupported` or `invalid`: honest, not wrong.",
-    "broken": "Status `backend_error`, `crash`, `timeout` or `oom`.",
-    "unjudged": "Nobody said whether the instance is valid, or the walk is missing through our fault.",
-}
-
-CHECKED = {
-    "passed": "The fact holds at every place looked at.",
-    "failed": "It does not; each place is a finding.",
-    "skipped: why": "There was nothing to check, or the checks of this case had taken their time.",
-    "harness_error": "The check itself failed; never counted against a backend.",
-}
-
-CONTRACT = {
-    "passed": "The fact holds.",
-    "failed": "It does not.",
-    "skipped": "There was nothing to try it on.",
-    "error": "The adapter or its backend raised what the contract does not name, or ended the process.",
-    "timeout": "The check was not over in time, and says nothing of its fact.",
-}
-
-CHANGES: dict[estimate.Verdict, str] = {
-    "regressed": "The whole interval lies above 1 + margin: slower.",
-    "improved": "The whole interval lies below 1 - margin.",
-    "equivalent": "The whole interval lies within the margin: no change was shown, which is a finding.",
-    "inconclusive": "The interval lies across the margin; or a change did not stand at the false discovery "
-    "rate, or was not confirmed.",
-    "unproven": "Two arms of identical code were not equivalent in this figure and family; nothing is said "
-    "of others. Or, between versions of one backend, cases have too few figures to be judged; they may have "
-    "become slower.",
-}
-
-ENDS: dict[decoded.End, str] = {
-    "end_of_sequence": "It came to its end.",
-    "limit": "It reached the limit of output tokens.",
-    "refused": "The mask forbids the reference token, or allows nothing.",
-    "cancelled": "It was cancelled.",
-    "fault": "The backend raised in mid-stream.",
-    "aborted": "No grammar could be had for it, and requests without theirs are not wanted (`--fallback "
-    "abort`).",
-}
-
-LIVE_ENDS: dict[lived.End, str] = {
-    "finished": "The model came to its end.",
-    "truncated": "It came to the limit of tokens.",
-    "refused": "Status 4xx, or the same said within the stream before any text (SGLang).",
-    "failed": "Another status than 200, no connection, or an error told within the stream.",
-    "dropped": "The connection ended before the answer did.",
-    "malformed": "What came is no stream of events that this interface has, or more than we take.",
-    "timeout": "A deadline passed; `phase` says which.",
-    "aborted": "The server ended the stream properly, without a reason or with another one.",
-    "cancelled": "We went away.",
-    "harness_error": "It was us.",
-}
-
-LIVE_CONFORMANCE: dict[live_conformance.Finding, str] = {
-    "kept": "Every judged output is valid.",
-    "broken": "Some are not.",
-    "ignored": "None is valid and no truncated one fits, or no larger a share than without the grammar.",
-    "unproven": "No output is judged.",
-}
-
-EFFECTS: dict[Effect, str] = {
-    "wins": "The whole interval of on over off lies below 0.98.",
-    "loses": "It lies above 1.02, or fewer requests come out right.",
-    "equal": "It lies between.",
-    "undecided": "It lies across.",
-}
-
-KERNEL_OUTCOMES: dict[KernelOutcome, str] = {
-    "passed": "The kernel did what `masked_fill` does and nothing else, or refused what it must refuse.",
-    "failed": "It wrote something else, or elsewhere, or changed the mask.",
-    "refused": "It raised where it should have worked; the buffer is as it was.",
-    "crashed": "The device cannot be used after it.",
-}
-
-ALERTS: dict[AlertState, str] = {
-    "alert": "The smallest of the last three ratios exceeds by more than five percent what eight runs in a "
-    "row had kept to.",
-    "better": "The same the other way.",
-    "quiet": "Neither.",
-    "no baseline": "Fewer than eleven runs: neutral.",
-}
-
-GATES: dict[gate.Verdict, str] = {
-    "ok": "Nothing is worse.",
-    "failed": "An outcome or a count is worse, or not as recorded; with `--time` a proven slowdown.",
-    "incomplete": "The run, or the measurement in it, has no end; it passes no gate.",
-    "unproven": "Nothing can be said.",
-}
-
-EXITS = {
-    errors.OK: "Done; a gate that was asked for holds.",
-    errors.GATE_FAILED: "A gate failed: worse than before, not as recorded, an alert, or a broken contract.",
-    errors.BAD_INPUT: "The command line, a file or a name is wrong; the one line on stderr says what to do.",
-    errors.INCOMPLETE: "A run, a measurement, a decoding or one of kernels has no end, or was interrupted; "
-    "what was measured is stored.",
-    errors.UNPROVEN: "Nothing could be concluded.",
-}
-
-FILES = {
-    "rows.jsonl": "The run, then a row per walk and case, then the end; [its "
-    "schema](../results/row.schema.json).",
-    "rows.jsonl.xz": "The same of a published run, mostly without the files below; it is read, and nothing "
-    "is written beside it.",
-    "samples.i64": "Nanoseconds of each fill and accept of `run`, little-endian 64-bit integers; a row "
-    "names its slice.",
-    "sessions.jsonl": "Of `run`: how it went on after an interruption, or what rows were taken over from: "
-    "when, on which machine, with how many workers.",
-    "cases.jsonl": "Every case once, so that a run is read, resumed and reproduced without the files it "
-    "came from.",
-    "experiment.toml": "What `run` walked: suites, backends with versions, tokenizers and every setting; "
-    "`grammarbench run FILE --out FOLDER` walks the same again.",
-    "rounds.jsonl": "Of `measure`: what is measured, then a slot per arm, case, fork and round, then the end.",  # noqa: E501
-    "rounds.i64": "Its figures.",
-    "decode.jsonl": "Of `decode`: the setup, then children, batches, scores of texts and losses, then the end.",  # noqa: E501
-    "decode.i64": "Its figures: ids, times of ids, steps; the places of texts that were scored.",
-    "live.jsonl": "Of `live`: the setup, then a line per answer and per judgement, then the end.",
-    "live.i64": "Its figures: times of messages.",
-    "kernels.jsonl": "Of `kernels`: each probe and each timing.",
-    "growth.jsonl": "Of `measure growth`: what is measured, then a line per arm, axis, size and fork, then "
-    "the end.",
-    "growth.csv": "A conclusion of `measure growth`: a line each, with verdict, exponent and interval.",
-    "growth.html": "A conclusion of `measure growth`: the page, with its charts beside it "
-    "(`growth-0-compile.svg`, ...).",
-    "rewrites.jsonl": "Of `advise`: the rewrites of cases that it tried; `rewrites/` is the run of them.",
-    "advice.json": "A conclusion of `advise`: what it said of the engine, and of what to change.",
-    "witnesses.jsonl": "A conclusion of `adjudicate`: the documents that show whose fault a disagreement is.",
-    "report/": "A conclusion of `report`: the page, `report.json` (the cases on it) and `summary.md`, and "
-    "beside them each form that `--format` names.",
-}
 
 
 def page() -> str:
@@ -209,15 +61,17 @@ def _outcomes() -> list[str]:
     # In MaskBench's words an error is a metric of the same name here: how many cases have it.
     failures = {name: METRICS[name].definition for name in get_args(summary.MaskbenchError)}
     return [
-        *_section("Status of a row", "What happened.", _explained(get_args(row.Status), STATUSES)),
+        *_section("Status of a row", "What happened.",
+                  _explained(get_args(row.Status), meanings.STATUSES)),
         *_section("Verdict of a walk",
         "What the row says of the backend; a function of status, `valid` and `accepted`.",
-                  _explained(row.VERDICTS, VERDICTS)),
+                  _explained(row.VERDICTS, meanings.VERDICTS)),
         *_section("Errors of a case", "In MaskBench's terms, of all walks of a case together.", failures),
         *_section("Outcome of a check",
-        "Of each check on each case, in the row of mode `checks` (see [checks](checks.md)).", CHECKED),
+        "Of each check on each case, in the row of mode `checks` (see [checks](checks.md)).",
+                  meanings.CHECKED),
         *_section("Outcome of a contract check", "Of `grammarbench check`.",
-                  _explained(get_args(get_type_hints(contract.CheckResult)["status"]), CONTRACT)),
+                  _explained(get_args(get_type_hints(contract.CheckResult)["status"]), meanings.CONTRACT)),
         *_section("State of a case",
         "What a case is like on one backend, the worst first, on every surface. The first five make a case "
         "`failed`, which its `outcome` says; the others are outcomes themselves.",
@@ -227,7 +81,7 @@ def _outcomes() -> list[str]:
                   {f"{name} ({short})" if short != name else name: meaning for name, (short,
                   meaning) in STATES.items()}),
         *_section("Outcome of a kernel's probe", "Of `grammarbench measure kernels`.",
-        _explained(get_args(KernelOutcome), KERNEL_OUTCOMES)),
+        _explained(get_args(KernelOutcome), meanings.KERNEL_OUTCOMES)),
     ]  # fmt: skip
 
 
@@ -266,8 +120,10 @@ def _times() -> list[str]:
     history = "Of `grammarbench history`; the rule is in [histories](history.md)."
     return [
         *_section("Figures of a measurement", measured, measured_figures.METRICS),
-        *_section("Verdict of a comparison", margin, _explained(get_args(estimate.Verdict), CHANGES)),
-        *_section("State of a series", history, _explained(get_args(AlertState), ALERTS)),
+        *_section(
+            "Verdict of a comparison", margin, _explained(get_args(estimate.Verdict), meanings.CHANGES)
+        ),
+        *_section("State of a series", history, _explained(get_args(AlertState), meanings.ALERTS)),
     ]
 
 
@@ -282,11 +138,11 @@ def _decoding() -> list[str]:
         "Of `grammarbench decode`; choices and limits are in [decoding](decoding.md).",
         "",
         *_table(("name", "title", "unit", "better", "definition", "elsewhere"), figures),
-        *_section("End of a request", "", _explained(get_args(decoded.End), ENDS)),
+        *_section("End of a request", "", _explained(get_args(decoded.End), meanings.ENDS)),
         *_section(
             "Effect of a mechanism",
             "Of `grammarbench decode --profile mechanisms`.",
-            _explained(get_args(Effect), EFFECTS),
+            _explained(get_args(Effect), meanings.EFFECTS),
         ),
         *_fields("The advice on a mechanism", DefaultAdvice),
         *_fields("Account of a request's ids", decoded.Account),
@@ -295,12 +151,12 @@ def _decoding() -> list[str]:
         *_section(
             "End of a request to a live server",
             "Of `grammarbench live`; see [live](live.md).",
-            _explained(lived.ENDS, LIVE_ENDS),
+            _explained(lived.ENDS, meanings.LIVE_ENDS),
         ),
         *_section(
             "Does a live server keep the grammar?",
             "By dialect of grammar.",
-            _explained(get_args(live_conformance.Finding), LIVE_CONFORMANCE),
+            _explained(get_args(live_conformance.Finding), meanings.LIVE_CONFORMANCE),
         ),
     ]
 
@@ -310,7 +166,7 @@ def _results() -> list[str]:
         *_section(
             "Verdict of a gate",
             "Of `grammarbench compare --gate`, and of every form of a report.",
-            _explained(get_args(gate.Verdict), GATES),
+            _explained(get_args(gate.Verdict), meanings.GATES),
         )
     ]
     for title, of in (
@@ -320,7 +176,11 @@ def _results() -> list[str]:
         lines += _fields(title, of)
     return [
         *lines,
-        *_section("Exit codes", "Of every command.", {str(code): meaning for code, meaning in EXITS.items()}),
+        *_section(
+            "Exit codes",
+            "Of every command.",
+            {str(code): meaning for code, meaning in meanings.EXITS.items()},
+        ),
     ]
 
 
@@ -329,7 +189,7 @@ def _on_disk() -> list[str]:
         "Files of a run",
         "What was seen is appended to and never rewritten, and holds no mean, percentile or verdict. The "
         "files that are called a conclusion hold these, and each time the command writes them anew.",
-        FILES,
+        meanings.FILES,
     )
     for title, of in (
         ("A row", row.Row), ("A finding of a row", row.Finding), ("A case before it", row.Before),
