@@ -8,67 +8,32 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
-from typing import Any, Literal, NamedTuple, NoReturn, Self
+from typing import Literal, NamedTuple
 
 from harness.cases.case import Case, Instance
+from harness.cases.spelled_json import (
+    COMPACT,
+    SPACED,
+    Name,
+    Style,
+    Text,
+    Value,
+    document_text,
+    read_document,
+)
 
 Family = Literal["whitespace", "property_order", "escapes", "number_forms"]
-FAMILIES: tuple[Family, ...] = ("whitespace", "property_order", "escapes", "number_forms")
 
 RAW_DELETE = "raw_delete_character"
 """The name of the cause of a refusal where U+007F (delete) stands unescaped in a string, which RFC 8259
 allows."""
 
-MOST_BYTES = 1 << 16
-DEEPEST = 200
 LONGEST_PLAIN = 40
 """Digits before the point, or zeros behind it, from which on a number keeps its exponent."""
 
-
-@dataclass(frozen=True)
-class Number:
-    """A number as it is spelled."""
-
-    literal: str
-
-
-class Text(str):
-    """A string, and how it is spelled."""
-
-    literal: str
-
-    def __new__(cls, literal: str) -> Self:
-        text = super().__new__(cls, json.loads(literal))
-        text.literal = literal
-        return text
-
-
-class Name(Text):
-    """A property's name, apart from the strings that are values."""
-
-
-Value = Any
-"""An object (dict by Name), array (list), Text, Number, True, False or None."""
-
-
-class Style(NamedTuple):
-    """How whitespace, strings and numbers are written."""
-
-    comma: str = ","
-    colon: str = ":"
-    indent: str | None = None
-    newline: str = "\n"
-    padding: str = ""
-    """Whitespace inside brackets that are not empty."""
-    string: Callable[[Text], str] = lambda text: text.literal
-    number: Callable[[str], str] = lambda literal: literal
-
-
-COMPACT = Style()
-SPACED = Style(", ", ": ")
 BASES = ("compact", "spaced")
 """The layouts in which everything else is spelled."""
 LAYOUTS: dict[str, Style] = {
@@ -81,95 +46,6 @@ LAYOUTS: dict[str, Style] = {
     "padded": Style(" , ", " : ", padding=" "),
     "blanks_16": Style("," + 16 * " ", ":" + 16 * " "),
 }
-
-
-def read_document(content: bytes) -> Value:
-    """Returns the document as it is spelled.
-
-    Raises ValueError for what is none, is too large or names a property twice.
-    """
-    if len(content) > MOST_BYTES:
-        raise ValueError("too large to be spelled again")
-    literals: list[str] = []
-
-    def numbered(match: re.Match[str]) -> str:
-        literals.append(match[0])
-        return f'"{len(literals) - 1}"'
-
-    skeleton = _STRING.sub(numbered, content.decode("utf-8"))
-    try:
-        value = json.loads(skeleton, parse_float=Number, parse_int=Number, parse_constant=_no_constant)
-    except RecursionError as error:
-        raise ValueError("nests too deeply") from error
-    if _depth(value) > DEEPEST:
-        raise ValueError("nests too deeply")
-    return _filled(value, literals)
-
-
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _filled(value: Any, literals: list[str]) -> Value:
-    """Returns the value with its strings in the place of the numbers that stand for them."""
-    if isinstance(value, dict):
-        members = {Name(literals[int(name)]): _filled(member, literals) for name, member in value.items()}
-        if len(members) < len(value):
-            raise ValueError("a name twice in one object")
-        return members
-    if isinstance(value, list):
-        return [_filled(item, literals) for item in value]
-    return Text(literals[int(value)]) if isinstance(value, str) else value
-
-
-def _depth(value: Value) -> int:
-    deepest, stack = 0, [(value, 1)]
-    while stack:
-        inner, depth = stack.pop()
-        deepest = max(deepest, depth)
-        if isinstance(inner, dict | list):
-            stack += [(below, depth + 1) for below in (inner.values() if isinstance(inner, dict) else inner)]
-    return deepest
-
-
-def document_text(value: Value, style: Style = COMPACT) -> bytes:
-    """Returns the document in a style."""
-    return "".join(_parts(value, style, 0)).encode("utf-8")
-
-
-def _parts(value: Value, style: Style, depth: int) -> Iterator[str]:
-    match value:
-        case Number(literal):
-            yield style.number(literal)
-        case Text():
-            yield style.string(value)
-        case dict() | list():
-            yield from _container(value, style, depth)
-        case _:
-            yield json.dumps(value)
-
-
-def _container(value: dict[Name, Value] | list[Value], style: Style, depth: int) -> Iterator[str]:
-    opening, closing = "{}" if isinstance(value, dict) else "[]"
-    yield opening
-    if value:
-        inner = style.padding if style.indent is None else style.newline + style.indent * (depth + 1)
-        outer = style.padding if style.indent is None else style.newline + style.indent * depth
-        between = style.comma if style.indent is None else style.comma + inner
-        yield inner
-        for number, member in enumerate(value):
-            if number:
-                yield between
-            if isinstance(value, dict):
-                yield style.string(member) + style.colon
-                yield from _parts(value[member], style, depth + 1)
-            else:
-                yield from _parts(member, style, depth + 1)
-        yield outer
-    yield closing
 
 
 # Strings
@@ -314,21 +190,7 @@ def respelled(value: Value, layout: Style) -> dict[str, bytes]:
     texts |= {name: document_text(reordered(value, order), layout) for name, order in ORDERS.items()}
     texts |= {name: document_text(value, layout._replace(string=string)) for name, string in STRINGS.items()}
     texts |= {name: document_text(value, layout._replace(number=number)) for name, number in NUMBERS.items()}
-    return _new(texts, plain)
-
-
-def spellings(content: bytes) -> dict[str, bytes]:
-    """Other texts of the same value by name, none equal to `content`; empty for what is no document (or too
-    large a one).
-
-    All but those of whitespace keep the layout of `content` (if it is one of ours), so that one thing
-    differs.
-    """
-    try:
-        value = read_document(content)
-    except ValueError:
-        return {}
-    return _new({**layouts(value), **respelled(value, layout_of(content, value))}, content)
+    return _each_once({name: text for name, text in texts.items() if text != plain})
 
 
 def layout_of(content: bytes, value: Value) -> Style:
@@ -342,11 +204,6 @@ def layout_of(content: bytes, value: Value) -> Style:
 
 
 _SCALAR = re.compile(rb'"(?:[^"\\]|\\.)*"|[^\s"{}\[\],:]+', re.DOTALL)
-
-
-def _new(texts: dict[str, bytes], known: bytes) -> dict[str, bytes]:
-    """Returns the texts without `known`, each text once."""
-    return _each_once({name: text for name, text in texts.items() if text != known})
 
 
 def _each_once(texts: dict[str, bytes]) -> dict[str, bytes]:

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
-from harness.cases.spellings import FAMILY, LAYOUTS, RAW_DELETE, layouts, read_document, respelled
+from harness.backend.contract.place import accepted
+from harness.cases.spelled_json import read_document
+from harness.cases.spellings import FAMILY, LAYOUTS, RAW_DELETE, layouts, respelled
 from harness.checks.subject import NotApplicable, Subject
 from harness.rows.row import Finding
 
@@ -74,15 +76,12 @@ def _texts(subject: Subject, content: bytes) -> dict[str, bytes]:
 def _refused(subject: Subject, text: bytes) -> tuple[int, ...]:
     """Returns the text's canonical tokens and end-of-sequence up to the first one that is refused; none if
     all are accepted."""
-    try:
-        tokens = (*subject.vocabulary.encode(text), subject.vocabulary.eos_token)
-    except ValueError:  # the vocabulary cannot spell it
+    spelled = subject.spell(text)
+    if spelled is None:
         return ()
-    grammar_object = subject.compiled.start()
-    accepted = 0
-    while accepted < len(tokens) and grammar_object.accept_token(tokens[accepted]):
-        accepted += 1
-    return tokens[: accepted + 1] if accepted < len(tokens) else ()
+    tokens = (*spelled, subject.vocabulary.eos_token)
+    count = accepted(subject.compiled.start(), tokens)
+    return tokens[: count + 1] if count < len(tokens) else ()
 
 
 def _refusal(subject: Subject, name: str, text: bytes, instance: int) -> Finding | None:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import pytest
 import synthetic
@@ -24,18 +24,16 @@ from miniatures.wrong_walks import (
 from harness.backend.grammar import Adapter, Grammar
 from harness.backend.vocabulary import byte_vocabulary
 from harness.cases.case import Case, Instance, case_id
+from harness.cases.spelled_json import COMPACT, DEEPEST, MOST_BYTES, document_text, read_document
 from harness.cases.spellings import (
-    DEEPEST,
-    FAMILIES,
     FAMILY,
     LAYOUTS,
-    MOST_BYTES,
+    Family,
     SpelledName,
-    document_text,
-    read_document,
+    layout_of,
+    layouts,
     respelled,
     spelled,
-    spellings,
 )
 from harness.checks import NotApplicable, Subject
 from harness.checks.spellings import check_spellings_are_accepted
@@ -49,6 +47,13 @@ RICH = (
     '{"name": 1, "é/a": ["x😀\\n", 0, -1.5, 2e3, true, null, {}], "\\\\u00e9": "\\ud800", "b": [[], {"c": '
     "100}]}"
 ).encode()
+
+
+def spellings(content: bytes) -> dict[str, bytes]:
+    """Returns the other texts of the same document by name; all but those of whitespace keep its layout."""
+    value = read_document(content)
+    texts = layouts(value) | respelled(value, layout_of(content, value))
+    return {name: text for name, text in texts.items() if text != content}
 
 
 def same(text: bytes) -> Any:
@@ -77,12 +82,12 @@ def test_a_spelling_is_another_text_of_the_same_value(content: bytes) -> None:
 
 
 def test_every_spelling_occurs() -> None:
-    compact = document_text(read_document(RICH))
+    compact = document_text(read_document(RICH), COMPACT)
     assert (
         spellings(RICH).keys() | spellings(compact).keys() | spellings(b'["\\u0041", 1.50]').keys()
         == FAMILY.keys()
     )
-    assert set(FAMILY.values()) == set(FAMILIES)
+    assert set(FAMILY.values()) == set(get_args(Family))
 
 
 def test_what_each_spelling_looks_like() -> None:
@@ -118,8 +123,9 @@ TOO_MUCH = (b"[" * 100_000, b"[" * (DEEPEST + 1) + b"]" * (DEEPEST + 1), b'"' + 
 
 
 @pytest.mark.parametrize("content", [*NOT_ONE, *TOO_MUCH], ids=range(len(NOT_ONE + TOO_MUCH)))
-def test_what_is_no_document_has_no_spellings(content: bytes) -> None:
-    assert spellings(content) == {}
+def test_what_is_no_document_is_not_read(content: bytes) -> None:
+    with pytest.raises(ValueError):
+        read_document(content)
 
 
 def subject(adapter: Adapter, *texts: str, grammar: Grammar = SCHEMA, effort: int | None = None) -> Subject:
@@ -279,7 +285,7 @@ def test_a_layout_counts_only_where_the_document_is_written_otherwise_in_the_oth
 
 def test_layouts_and_respellings_keep_the_letters() -> None:
     value = read_document(b'{"a": "\\u0041"}')
-    assert document_text(value) == b'{"a":"\\u0041"}'
+    assert document_text(value, COMPACT) == b'{"a":"\\u0041"}'
     assert respelled(value, LAYOUTS["spaced"])["raw"] == b'{"a": "A"}'
 
 

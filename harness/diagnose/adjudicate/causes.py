@@ -16,22 +16,24 @@ from functools import partial
 from itertools import chain, combinations, product
 from typing import Any
 
-from harness.cases.spellings import (
+from harness.cases.spelled_json import (
     COMPACT,
-    LAYOUTS,
-    RAW_DELETE,
     SPACED,
-    STRINGS,
     Name,
     Number,
     Style,
     Text,
     Value,
     document_text,
+    read_document,
+)
+from harness.cases.spellings import (
+    LAYOUTS,
+    RAW_DELETE,
+    STRINGS,
     layout_of,
     plain_number,
     plain_string,
-    read_document,
     reordered,
 )
 
