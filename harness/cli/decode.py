@@ -199,6 +199,7 @@ def decode(options: argparse.Namespace) -> int:
     """Decodes, stores, and prints the figures; 3 if the record has no end, or nothing was measured. Raises
     BadInput."""
     from harness.serve.decode import mechanisms, session, show
+    from harness.serve.decode.as_json import to_json
     from harness.serve.decode.record import read_decoding
     from harness.serve.requests.latency import objectives_of
     from harness.text import visible
@@ -227,7 +228,7 @@ def decode(options: argparse.Namespace) -> int:
         argv=tuple(sys.argv[1:]),
     )
     started = time.monotonic()
-    objectives = objectives_of(options.objectives) if options.objectives else show.OBJECTIVES
+    objectives = objectives_of(options.objectives)
     folder = session.decode(request, say)
     decoding = read_decoding(folder)
 
@@ -235,7 +236,7 @@ def decode(options: argparse.Namespace) -> int:
         end = f"{time.monotonic() - started:.0f} s; stored in {folder}"
         return visible(f"\n{show.decoding_text(decoding, objectives)}\n\n{end}")
 
-    emit(options, lambda: show.to_json(decoding, objectives), text)
+    emit(options, lambda: to_json(decoding, objectives), text)
     return OK if decoding.is_complete and decoding.batches else INCOMPLETE
 
 

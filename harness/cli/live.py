@@ -152,12 +152,12 @@ def live(options: argparse.Namespace) -> int:
 
     Returns 3 if the session has no end, and with `--gate` 1 or 4. Raises BadInput.
     """
-    from harness.serve.live import figures, show
+    from harness.serve.live import show
     from harness.serve.live.record import read_session
     from harness.serve.requests.latency import objectives_of
     from harness.text import visible
 
-    objectives = objectives_of(options.objectives) if options.objectives else figures.OBJECTIVES
+    objectives = objectives_of(options.objectives)
     if options.show and options.url:
         raise BadInput("--show prints what is stored; leave out the URL")
     if not options.show and not options.url:

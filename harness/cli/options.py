@@ -173,6 +173,7 @@ def add_objectives(to: Options) -> None:
     to.add_argument(
         "--objectives",
         metavar="O",
+        default="",
         help="limits in milliseconds within which a request counts for goodput, such as 'ttft:500 tpot:50 "
         "e2e:2000' (default: ttft:500 tpot:50)",
     )

@@ -12,6 +12,7 @@ import pytest
 from decode_runs import MS, Played, decoding, is_caught, judged, request
 
 from harness.serve.decode import right, show
+from harness.serve.decode.as_json import to_json
 from harness.serve.decode.figures import Decoded
 from harness.serve.decode.record import DecodedBatch, Decoding, Judged, Loss
 from harness.serve.decode.setting import Setting
@@ -236,13 +237,13 @@ def test_the_terminal_shows_it_in_80_columns() -> None:
 
 
 def test_the_json_is_json() -> None:
-    found = json.loads(json.dumps(show.to_json(record()), allow_nan=False))
+    found = json.loads(json.dumps(to_json(record()), allow_nan=False))
     assert len(found["cells"]) == 6 and all(
         cell["figures"].keys() <= found["figures"].keys() for cell in found["cells"]
     )
     jump = next(each for each in found["cells"] if each["strategy"] == "jump_forward")
     assert jump["speed_up"]["found"]["ratio"] == pytest.approx(2) and jump["speed_up"]["passes_saved"] == 50
-    single = show.to_json(decoding({STEP: {"x": Played(ALL)}}, plain=Played(ALL), forks=1))
+    single = to_json(decoding({STEP: {"x": Played(ALL)}}, plain=Played(ALL), forks=1))
     assert json.dumps(single, allow_nan=False) and single["cells"][1]["overhead"]["high"] is None
 
 

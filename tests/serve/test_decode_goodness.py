@@ -32,6 +32,7 @@ from harness.report.page.page import render
 from harness.serve.decode import arm as arm_module
 from harness.serve.decode import engine as engine_module
 from harness.serve.decode import goodness, scoring, show
+from harness.serve.decode.as_json import to_json
 from harness.serve.decode.engine import DecodeEngine
 from harness.serve.decode.figures import DecodeCell, Decoded
 from harness.serve.decode.goodness import Goodness, ScoredText
@@ -328,7 +329,7 @@ def test_the_scores_are_shown_and_those_of_random_weights_are_not(decoded: Decod
     assert "not measured" not in shown and max(map(len, shown.splitlines())) <= 80
     (head,) = {line for line in shown.splitlines() if "tax/id" in line}
     assert "removed" in head and "masked" in head and "own ids" in head
-    report = show.to_json(decoded)
+    report = to_json(decoded)
     assert report["goodness"] == "measured"
     scored = [cell["scored"] for cell in report["cells"] if cell["strategy"] == "stepwise"]
     assert scored == [{"texts": 2, "places": 8, "left_out": {}, "why_not": ""}] * 2
@@ -450,7 +451,7 @@ def test_nothing_is_timed_in_a_process_that_has_scored(
     assert ("not measured: random weights" in " ".join(show.decoding_text(found).split())) == (
         kind == "shape"
     )
-    assert ("not measured: random weights" in show.to_json(found)["goodness"]) == (kind == "shape")
+    assert ("not measured: random weights" in to_json(found)["goodness"]) == (kind == "shape")
 
 
 @pytest.mark.long

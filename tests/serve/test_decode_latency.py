@@ -228,6 +228,7 @@ def test_what_a_step_leaves_for_the_loop_itself() -> None:
 
 def test_objectives_are_read_as_vllm_reads_them() -> None:
     assert latency.objectives_of("ttft:500 tpot:50") == Objectives(500, 50)
+    assert latency.objectives_of("") == latency.OBJECTIVES
     assert str(Objectives(ttft_ms=500, e2e_ms=2000)) == "TTFT <= 500 ms, E2E <= 2000 ms"
     for wrong in ("itl:5", "ttft", "ttft:soon", "ttft:-1", "ttft:nan"):
         with pytest.raises(BadInput, match="is no objective"):

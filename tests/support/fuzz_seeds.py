@@ -55,9 +55,9 @@ from harness.rows.store import PACKED, ROWS, packed, read_cases, read_end, read_
 from harness.running.merge import merge
 from harness.serve.decode import show as decode_show
 from harness.serve.decode import verdicts
+from harness.serve.decode.as_json import to_json as decoded_as_json
 from harness.serve.decode.record import DecodeRecorder, read_decoding
 from harness.serve.decode.setting import Setting
-from harness.serve.live import figures as live_figures
 from harness.serve.live import record as live
 from harness.serve.live import show as live_show
 from harness.serve.live.answer import Answer, Heard
@@ -242,7 +242,7 @@ def _write_decoding(folder: Path) -> None:
 def read_decoded(folder: Path) -> None:
     decoded = read_decoding(folder)
     is_shown(decode_show.decoding_text(decoded))
-    json.dumps(plain(decode_show.to_json(decoded)), allow_nan=False)
+    json.dumps(plain(decoded_as_json(decoded)), allow_nan=False)
     changes = verdicts.compare(folder, None if len(decoded.setup.arms) > 1 else folder)
     verdicts.gate(changes, time=True)
     is_shown(verdicts.changes_text(changes))
@@ -294,7 +294,7 @@ def _write_live(folder: Path) -> None:
 
 
 def read_live(folder: Path) -> None:
-    summary = live_show.LiveSummary(live.read_session(folder), live_figures.OBJECTIVES)
+    summary = live_show.LiveSummary(live.read_session(folder))
     live_show.session_text(summary)
     json.dumps(plain(live_show.to_json(summary)), allow_nan=False)
     assert summary.gate.verdict

@@ -18,9 +18,6 @@ from harness.serve.live.answer import Answer
 from harness.serve.live.record import Lived, Right
 from harness.serve.requests.latency import Objectives, Rates
 
-OBJECTIVES = Objectives(ttft_ms=500, tpot_ms=50)
-"""The objectives of goodput, unless others are given."""
-
 
 def answered(answers: Iterable[Answer]) -> list[Answer]:
     """Returns the answers that came to their end or their limit, with at least one message of text."""
@@ -119,12 +116,7 @@ def is_good(answer: Answer, objectives: Objectives) -> bool:
     them in one read, TPOT does not apply and counts as kept, as in vLLM."""
     if not (answer.is_answered and answer.heard.message_ns):
         return False
-    limits = (
-        (ttft(answer), objectives.ttft_ms),
-        (tpot(answer), objectives.tpot_ms),
-        (e2e(answer), objectives.e2e_ms),
-    )
-    return all(limit is None or value is None or value <= limit * 1e6 for value, limit in limits)
+    return objectives.are_kept(ttft(answer), tpot(answer), e2e(answer))
 
 
 def goodput(

@@ -14,7 +14,7 @@ from harness.serve.live.conformance import DialectCounts, LiveGate, conformance,
 from harness.serve.live.figures import TIMES, Pairs
 from harness.serve.live.load import Load
 from harness.serve.live.record import Lived
-from harness.serve.requests.latency import Objectives, percentiles
+from harness.serve.requests.latency import OBJECTIVES, Objectives, percentiles
 from harness.serve.requests.titles import say
 from harness.text import counted
 
@@ -28,7 +28,7 @@ WITH = {"constrained": "with", "none": "none"}
 class LiveSummary:
     """A session and what is concluded from it."""
 
-    def __init__(self, lived: Lived, objectives: Objectives = figures.OBJECTIVES) -> None:
+    def __init__(self, lived: Lived, objectives: Objectives = OBJECTIVES) -> None:
         self.lived, self.objectives = lived, objectives
         dialects: dict[tuple[str, str], Dialect] = {
             (suite, case.id): case.grammar.dialect for suite, _, case in read_cases(lived.folder)

@@ -36,10 +36,21 @@ class Objectives:
         asked = (("TTFT", self.ttft_ms), ("TPOT", self.tpot_ms), ("E2E", self.e2e_ms))
         return ", ".join(f"{name} <= {limit:g} ms" for name, limit in asked if limit is not None)
 
+    def are_kept(self, ttft_ns: float, tpot_ns: float | None, e2e_ns: float) -> bool:
+        """Returns whether a request of these times keeps every objective. A time per output token of None
+        counts as kept, as in vLLM."""
+        limits = ((ttft_ns, self.ttft_ms), (tpot_ns, self.tpot_ms), (e2e_ns, self.e2e_ms))
+        return all(limit is None or time is None or time <= limit * 1e6 for time, limit in limits)
+
+
+OBJECTIVES = Objectives(ttft_ms=500, tpot_ms=50)
+"""The objectives of goodput, unless others are given: what a reader at a screen takes for fluent. They are
+always printed."""
+
 
 def objectives_of(text: str) -> Objectives:
     """Returns the objectives in a text like `ttft:500 tpot:50 e2e:2000`, in milliseconds, as vLLM's
-    `--goodput` reads it. Raises BadInput."""
+    `--goodput` reads it; OBJECTIVES if it names none. Raises BadInput."""
     limits: dict[str, float] = {}
     for part in text.split():
         name, _, limit = part.partition(":")
@@ -51,7 +62,7 @@ def objectives_of(text: str) -> Objectives:
             raise BadInput(
                 f'"{part}" is no objective; write for example ttft:500 tpot:50 e2e:2000 (milliseconds)'
             ) from None
-    return Objectives(**limits)
+    return Objectives(**limits) if limits else OBJECTIVES
 
 
 @dataclass(frozen=True)
@@ -146,12 +157,7 @@ def is_good(request: Completed, objectives: Objectives) -> bool:
     """
     if request.end not in ANSWERED or not request.ids or request.fallback:
         return False
-    limits = (
-        (ttft(request), objectives.ttft_ms),
-        (tpot(request), objectives.tpot_ms),
-        (e2e(request), objectives.e2e_ms),
-    )
-    return all(limit is None or value is None or value <= limit * 1e6 for value, limit in limits)
+    return objectives.are_kept(ttft(request), tpot(request), e2e(request))
 
 
 def goodput(completed: Sequence[Completed], objectives: Objectives) -> float | None:
