@@ -51,7 +51,8 @@ from harness.cases.plan import Plan, Profile, write_plan
 from harness.cases.suite import find_suite
 from harness.errors import OK, BadInput
 from harness.rows.row import Row, RunInfo
-from harness.rows.store import Writer, read_rows, read_samples
+from harness.rows.store import read_rows, read_samples
+from harness.rows.writer import Writer
 from harness.running import worker_process as process
 from harness.running.coordinator import run_all
 from harness.running.limits import Limits

@@ -30,7 +30,7 @@ from endings import script
 from harness.cases.case_line import case_to_line
 from harness.cli.values import positive
 from harness.rows.row import row_to_json
-from harness.rows.store import Writer
+from harness.rows.writer import Writer
 
 TAGS = [f"keyword{number}" for number in range(40)]
 RENDER = """

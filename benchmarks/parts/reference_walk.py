@@ -24,7 +24,8 @@ from harness.errors import BadInput
 from harness.oracle.judge.drafts import DRAFTS
 from harness.rows.folder import now
 from harness.rows.row import CHECKS_MODE
-from harness.rows.store import Writer, case_identity, has_begun, has_rows, read_end, read_info, read_rows
+from harness.rows.store import case_identity, has_begun, has_rows, read_end, read_info, read_rows
+from harness.rows.writer import Writer
 from harness.running.merge import merge
 from harness.running.session import Request, run
 from harness.running.shard import Shard

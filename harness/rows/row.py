@@ -241,7 +241,11 @@ def row_from_json(value: dict[str, Any]) -> Row:
     return Row(**fields)
 
 
-def contested_lines(suites: dict[str, dict[str, Any]], most: int = 3) -> list[str]:
+NAMED = 3
+"""The most contested instances that a line names."""
+
+
+def contested_lines(suites: dict[str, dict[str, Any]]) -> list[str]:
     """Returns one sentence for each reason for which what cases say of their instances was not believed, by a
     run's `suites`; few names each."""
     by_reason: dict[str, list[str]] = {}
@@ -250,10 +254,10 @@ def contested_lines(suites: dict[str, dict[str, Any]], most: int = 3) -> list[st
             by_reason.setdefault(why, []).extend(names)
     lines = []
     for why, names in by_reason.items():
-        more = f" and {len(names) - most} more" if len(names) > most else ""
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         one = "instance" if len(names) == 1 else "instances"
         lines.append(
-            f"{len(names)} {one} {why}: {'; '.join(names[:most])}{more}; no backend is judged by "
+            f"{len(names)} {one} {why}: {'; '.join(names[:NAMED])}{more}; no backend is judged by "
             f"{'it' if one == 'instance' else 'them'}"
         )
     return lines

@@ -1,5 +1,5 @@
-"""Reads and writes a run on disk: `rows.jsonl`, `samples.i64` and `cases.jsonl` in one folder, which are
-appended to and never rewritten.
+"""Reads a run on disk: `rows.jsonl`, `samples.i64` and `cases.jsonl` in one folder, which are appended to and
+never rewritten (`harness.rows.writer`).
 
 `rows.jsonl` holds the run, then rows, then the end; a file without end is incomplete. `samples.i64` holds
 little-endian 64-bit nanoseconds, written before the row that names its slice. `cases.jsonl` holds every case
@@ -15,14 +15,10 @@ import io
 import json
 import lzma
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from functools import cache
-from importlib.resources import files
+from collections.abc import Iterator
 from operator import attrgetter
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +27,8 @@ from harness.backend.arm import Arm
 from harness.cases.case import Case
 from harness.cases.case_line import LONGEST_CASE, case_from_line
 from harness.errors import BadInput
-from harness.rows.appending import encoded, write_lines
-from harness.rows.row import FORMAT, End, Row, RunInfo, identity, row_from_json, row_to_json
+from harness.rows.line import problem_with
+from harness.rows.row import FORMAT, End, Row, RunInfo, identity, row_from_json
 from harness.rows.sessions import with_sessions
 from harness.shape import bounded_lines, json_line
 from harness.text import counted, one_line
@@ -47,9 +43,6 @@ DAMAGED = (EOFError, lzma.LZMAError, MemoryError)
 
 TAIL = 1 << 16
 """The last line of a complete run lies within this many bytes before the end."""
-
-NOT_WHOLE = ("timeout_s", "check_timeout_s", "machine")
-"""The fields of a line in which a number may be a fraction; no row has one."""
 
 UNPACKED_AT_ONCE = 1 << 16
 """Bytes of a packed run that are unpacked at a time."""
@@ -68,58 +61,6 @@ def case_identity(row: Row) -> tuple[str, ...]:
 
 
 _case_identity = attrgetter(*CASE_IDENTITY)
-
-
-class Writer:
-    """Appends to one run; a row is in the file (not in our memory) when `append` returns."""
-
-    def __init__(self, folder: Path, info: RunInfo | None, statuses: dict[str, int] | None = None) -> None:
-        """Starts a run with `info`, or goes on with the one that is there (which `resume` has made whole) if
-        it is None."""
-        self.statuses = dict(statuses or {})
-        mode = "ab" if info is None else "wb"
-        self.rows = open(folder / "rows.jsonl", mode)  # noqa: SIM115 - closed by __exit__
-        self.samples = open(folder / "samples.i64", mode)  # noqa: SIM115
-        if info is not None:
-            self._write([{"kind": "run", **asdict(info)}])
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.samples.close()
-        self.rows.close()
-
-    def append(self, walks: Sequence[tuple[Row, bytes]]) -> None:
-        """Appends all rows of one case, each with its samples (little-endian int64s); they reach the file
-        together.
-        """
-        lines = []
-        for row, samples in walks:
-            line = row_to_json(row)
-            if samples:
-                line["samples"] = [self.samples.tell() // 8, len(samples) // 8]
-                self.samples.write(samples)
-            lines.append(line)
-            self.statuses[row.status] = self.statuses.get(row.status, 0) + 1
-        self.samples.flush()
-        self._write(lines)
-
-    def finish(self, finished: str) -> None:
-        """Writes the last line, which says that the run is complete."""
-        end = End(sum(self.statuses.values()), finished, dict(sorted(self.statuses.items())))
-        self._write([{"kind": "end", **asdict(end)}])
-        os.fsync(self.samples.fileno())
-        os.fsync(self.rows.fileno())
-
-    def _write(self, lines: list[dict[str, Any]]) -> None:
-        texts = [encoded(line) for line in lines]
-        for text in texts:
-            if problem := problem_with(json.loads(text.decode())):
-                raise ValueError(f"we were about to write a line that our own schema forbids: {problem}")
-        write_lines(self.rows, texts)
 
 
 MOST_NAMED = 4
@@ -192,46 +133,6 @@ def has_begun(folder: Path) -> bool:
         return True  # something of a run is there, and must not be overwritten
     except OSError as error:
         raise BadInput(f"{folder}: cannot be read ({error.strerror})") from error
-
-
-@cache
-def _validators() -> dict[str, Any]:
-    import jsonschema_rs
-
-    schema = json.loads((files("harness.results") / "row.schema.json").read_text("utf-8"))
-    kinds: dict[str, Any] = {
-        kind: jsonschema_rs.validator_for({"$ref": f"#/$defs/{kind}", "$defs": schema["$defs"]})
-        for kind in ("run", "row", "end")
-    }
-    return kinds
-
-
-def problem_with(line: object) -> str:
-    """Returns what the published schema (results/row.schema.json) has against the line; empty if nothing."""
-    kind = line.get("kind") if isinstance(line, dict) else None
-    validator = _validators().get(str(kind))
-    if validator is None:
-        return f"its kind is {str(kind)[:40]!r}, not run, row or end"
-    try:
-        error = next(validator.iter_errors(line), None)
-    except UnicodeEncodeError:  # in a name, or in a value that is refused; in a value that fits it may stand
-        return "it holds a lone surrogate where none may be"
-    if error is not None:
-        return f"{'/'.join(map(str, error.instance_path)) or kind}: {error.message}"[:200]
-    path = _fraction_in(line, NOT_WHOLE)
-    return f"{path}: a fraction where a whole number is expected"[:200] if path else ""
-
-
-def _fraction_in(value: Any, but: Sequence[str] = ()) -> str:
-    """Returns the path to a number that is written as a fraction, outside the fields `but`; nothing if there
-    is none. JSON Schema takes 0.0 for a whole number, but nothing can be counted with it."""
-    for name, member in value.items() if type(value) is dict else enumerate(value):
-        kind = type(member)
-        if kind is float and name not in but:
-            return str(name)
-        if member and (kind is dict or kind is list) and name not in but and (path := _fraction_in(member)):
-            return f"{name}/{path}"
-    return ""
 
 
 def lines(folder: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:

@@ -17,7 +17,8 @@ from harness.rows.folder import locked, make_writable, new_run_id, now
 from harness.rows.machine import all_machines
 from harness.rows.resume import StoredCase, stored
 from harness.rows.row import Row, RunInfo, makes_checks, row_from_json, untimed
-from harness.rows.store import Writer, has_begun, read_info, refuse_published
+from harness.rows.store import has_begun, read_info, refuse_published
+from harness.rows.writer import Writer
 from harness.running.experiment import write_experiment_of_whole
 from harness.running.planned_cases import digested
 from harness.running.same_run import first_difference

@@ -34,7 +34,8 @@ from harness.rows.resume import resume
 from harness.rows.row import RunInfo, contested_lines, makes_checks
 from harness.rows.sample import sample_of
 from harness.rows.sessions import add_session
-from harness.rows.store import Writer, has_begun, read_info, refuse_published
+from harness.rows.store import has_begun, read_info, refuse_published
+from harness.rows.writer import Writer
 from harness.running.coordinator import run_all
 from harness.running.experiment import write_experiment
 from harness.running.limits import Limits, Progress
@@ -206,22 +207,7 @@ def _walk_prepared(
         profile = replace(profile, cases_of_ours=request.cases_of_ours)
     draft = folder / f"cases.{secrets.token_hex(4)}.new"
     try:
-        versions = {one.unicode for one in prepared.described.arms}
-        plan = write_plan(
-            prepared.suites,
-            profile,
-            request.seed,
-            draft,
-            respell=request.spellings,
-            only=request.only,
-            unicode=versions,
-            workers=usable_processors(),
-            made=None if request.spellings else _made_before(request, folder, say),
-            bare=request.bare,
-            planned=_planned(say),
-        )
-        for line in (*unread_lines(prepared.suites), *contested_lines(plan.suites)):
-            say(one_line(line, spelled=True))
+        plan = _plan(prepared, profile, draft, say)
         info = _info_of(prepared, profile, plan, jobs)
         chosen = range(len(plan.offsets)) if request.shard is None else _share(draft, request.shard)
         works = [Work(arm, name, deque(chosen)) for name in info.vocabularies for arm in info.arms]
@@ -252,16 +238,49 @@ def _walk_prepared(
     )
     with Writer(folder, None if request.resume else info, statuses) as writer:
         if request.taken_from and not request.resume:
-            taken, others = take_over(request.taken_from, info, folder / "cases.jsonl", works, writer)
-            say(f"{counted(taken, 'case')} taken over from {request.taken_from}")
-            if taken:
-                add_session(folder, read_info(request.taken_from))
-            if others:
-                names = one_line(", ".join(others), spelled=True)
-                say(f"its cases of {names} were others, or cannot be told from others: walked anew")
+            _take_over(request.taken_from, folder, info, works, writer, say)
         walk(Assignment(plan, folder / "cases.jsonl", works, limits, writer, report), jobs)
         writer.finish(now())
         return Outcome(folder, writer.statuses, prepared.described)
+
+
+def _plan(prepared: Prepared, profile: Profile, draft: Path, say: Callable[[str], None]) -> Plan:
+    """Writes the plan of the run's cases to `draft`, and says what of them is not read or not judged."""
+    request = prepared.request
+    plan = write_plan(
+        prepared.suites,
+        profile,
+        request.seed,
+        draft,
+        respell=request.spellings,
+        only=request.only,
+        unicode={one.unicode for one in prepared.described.arms},
+        workers=usable_processors(),
+        made=None if request.spellings else _made_before(request, prepared.folder, say),
+        bare=request.bare,
+        planned=_planned(say),
+    )
+    for line in (*unread_lines(prepared.suites), *contested_lines(plan.suites)):
+        say(one_line(line, spelled=True))
+    return plan
+
+
+def _take_over(
+    earlier: Path,
+    folder: Path,
+    info: RunInfo,
+    works: Sequence[Work],
+    writer: Writer,
+    say: Callable[[str], None],
+) -> None:
+    """Takes over the rows of an earlier run, and says of how many cases, and of which suites none."""
+    taken, others = take_over(earlier, info, folder / "cases.jsonl", works, writer)
+    say(f"{counted(taken, 'case')} taken over from {earlier}")
+    if taken:
+        add_session(folder, read_info(earlier))
+    if others:
+        names = one_line(", ".join(others), spelled=True)
+        say(f"its cases of {names} were others, or cannot be told from others: walked anew")
 
 
 def _planned(say: Callable[[str], None]) -> Callable[[int], None]:

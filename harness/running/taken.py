@@ -15,7 +15,8 @@ from harness.cases.case_line import case_from_line
 from harness.cases.plan import rows_of
 from harness.errors import BadInput
 from harness.rows.row import Row, RunInfo, makes_checks
-from harness.rows.store import Writer, case_identity, read_info, read_rows
+from harness.rows.store import case_identity, read_info, read_rows
+from harness.rows.writer import Writer
 from harness.running.planned_cases import digested
 from harness.running.same_run import first_difference
 from harness.running.work import Work

@@ -20,7 +20,8 @@ from harness.cases.suite import find_suite
 from harness.cli.main import main
 from harness.errors import BadInput
 from harness.oracle.judge.drafts import DRAFT_URIS
-from harness.rows.store import Writer, read_rows
+from harness.rows.store import read_rows
+from harness.rows.writer import Writer
 
 SOME = Profile(5, 1.0, ("bytes",))
 SOME_MORE = Profile(10, 1.0, ("bytes",))

@@ -24,7 +24,7 @@ from harness.cli.main import main
 from harness.outcomes.result import Change, Gate, Result, result_of
 from harness.report.export import FORMS, summary, workflow_commands, write
 from harness.report.paper import FORMS as PAPER
-from harness.rows.store import Writer
+from harness.rows.writer import Writer
 from harness.text import markdown
 
 BENCHER = {

@@ -18,6 +18,7 @@ from harness.cases.case import Case
 from harness.cases.case_line import case_to_line
 from harness.errors import BadInput
 from harness.rows import store
+from harness.rows.line import problem_with
 from harness.rows.resume import resume
 from harness.rows.row import (
     CHECKS_MODE,
@@ -31,13 +32,12 @@ from harness.rows.row import (
 )
 from harness.rows.store import (
     TornLine,
-    Writer,
-    problem_with,
     read_end,
     read_info,
     read_rows,
     read_samples,
 )
+from harness.rows.writer import Writer
 
 ROW = Row(
     backend="b", backend_version="1", options="", vocabulary="v", suite="s", suite_version="1", case="c",

@@ -30,7 +30,8 @@ from harness.cases.plan import PROFILES, write_plan
 from harness.cases.suite import find_suite
 from harness.errors import BadInput
 from harness.rows.row import CHECKS_MODE, TIMINGS, Row, RunInfo, identity
-from harness.rows.store import Writer, read_end, read_rows
+from harness.rows.store import read_end, read_rows
+from harness.rows.writer import Writer
 from harness.running import coordinator, worker_process
 from harness.running.coordinator import run_all
 from harness.running.limits import Limits

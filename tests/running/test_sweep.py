@@ -28,7 +28,8 @@ from harness.cases.suite import find_suite
 from harness.cli.main import main
 from harness.errors import BAD_INPUT, BadInput, Incomplete
 from harness.rows.row import RunInfo, identity, untimed
-from harness.rows.store import Writer, read_end, read_rows
+from harness.rows.store import read_end, read_rows
+from harness.rows.writer import Writer
 from harness.running import worker_process as process
 from harness.running.case_rows import rows_of
 from harness.running.coordinator import run_all

@@ -11,7 +11,7 @@ from synthetic import info, row
 
 from harness.backend.arm import Arm
 from harness.rows.row import RunInfo
-from harness.rows.store import Writer
+from harness.rows.writer import Writer
 
 OLD = Arm("toy", "1", "", "toy", ("regex",), "bitmask")
 

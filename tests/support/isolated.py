@@ -10,7 +10,8 @@ from harness.backend.arm import Arm
 from harness.cases.plan import PROFILES, write_plan
 from harness.cases.suite import find_suite
 from harness.rows.row import Row, RunInfo
-from harness.rows.store import Writer, read_rows
+from harness.rows.store import read_rows
+from harness.rows.writer import Writer
 from harness.running.coordinator import run_all
 from harness.running.limits import Limits
 from harness.running.work import Assignment, Work

@@ -13,7 +13,7 @@ from harness.backend.grammar import Grammar
 from harness.cases.case import Case, Instance, case_id
 from harness.cases.case_line import case_to_line
 from harness.rows.row import Finding, Row, RunInfo
-from harness.rows.store import Writer
+from harness.rows.writer import Writer
 
 Walk = tuple[Row, bytes]
 

@@ -22,7 +22,8 @@ from harness.oracle.judge import Judge
 from harness.rows.folder import locked, make_writable, new_run_id, now
 from harness.rows.machine import describe_machine, hardware, hardware_key, usable_processors
 from harness.rows.row import RunInfo
-from harness.rows.store import Writer, has_begun
+from harness.rows.store import has_begun
+from harness.rows.writer import Writer
 from harness.serve.live import asking
 from harness.serve.live.answer import Answer, Heard, State
 from harness.serve.live.asking import Grammars, Sampling, Source, body_of, prompt_of, salt_of

@@ -1,0 +1,67 @@
+"""Writes a run: rows are appended to `rows.jsonl`, and their samples to `samples.i64`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from harness.rows.appending import encoded, write_lines
+from harness.rows.line import problem_with
+from harness.rows.row import End, Row, RunInfo, row_to_json
+
+
+class Writer:
+    """Appends to one run; a row is in the file (not in our memory) when `append` returns."""
+
+    def __init__(self, folder: Path, info: RunInfo | None, statuses: dict[str, int] | None = None) -> None:
+        """Starts a run with `info`, or goes on with the one that is there (which `resume` has made whole) if
+        it is None."""
+        self.statuses = dict(statuses or {})
+        mode = "ab" if info is None else "wb"
+        self.rows = open(folder / "rows.jsonl", mode)  # noqa: SIM115 - closed by __exit__
+        self.samples = open(folder / "samples.i64", mode)  # noqa: SIM115
+        if info is not None:
+            self._write([{"kind": "run", **asdict(info)}])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.samples.close()
+        self.rows.close()
+
+    def append(self, walks: Sequence[tuple[Row, bytes]]) -> None:
+        """Appends all rows of one case, each with its samples (little-endian int64s); they reach the file
+        together.
+        """
+        lines = []
+        for row, samples in walks:
+            line = row_to_json(row)
+            if samples:
+                line["samples"] = [self.samples.tell() // 8, len(samples) // 8]
+                self.samples.write(samples)
+            lines.append(line)
+            self.statuses[row.status] = self.statuses.get(row.status, 0) + 1
+        self.samples.flush()
+        self._write(lines)
+
+    def finish(self, finished: str) -> None:
+        """Writes the last line, which says that the run is complete."""
+        end = End(sum(self.statuses.values()), finished, dict(sorted(self.statuses.items())))
+        self._write([{"kind": "end", **asdict(end)}])
+        os.fsync(self.samples.fileno())
+        os.fsync(self.rows.fileno())
+
+    def _write(self, lines: list[dict[str, Any]]) -> None:
+        texts = [encoded(line) for line in lines]
+        for text in texts:
+            if problem := problem_with(json.loads(text.decode())):
+                raise ValueError(f"we were about to write a line that our own schema forbids: {problem}")
+        write_lines(self.rows, texts)
