@@ -33,14 +33,17 @@ class Recorder:
         """Close the file of cases."""
         self._cases.close()
 
+    def line_of(self, number: int) -> bytes:
+        """Returns the line of the file of cases that holds the case with this number in the plan."""
+        self._cases.seek(self.assignment.plan.offsets[number])
+        return self._cases.readline()
+
     def task_of(self, work: Work, number: int) -> Task:
         """Returns the case that has this number in the plan, to be handed to a worker."""
-        offset = self.assignment.plan.offsets[number]
         (place, task), work.ahead = work.ahead, (-1, None)
-        if task is not None and place == offset:
+        if task is not None and place == self.assignment.plan.offsets[number]:
             return task
-        self._cases.seek(offset)
-        return Task(number, *case_from_line(self._cases.readline()))
+        return Task(number, *case_from_line(self.line_of(number)))
 
     def read_ahead(self, work: Work) -> None:
         """Read the next case of the work while its worker is busy with another one, so that the worker need
@@ -69,9 +72,13 @@ class Recorder:
         self.write(work, task, self.rows_of_task(work, task, ending))
 
     def write(self, work: Work, task: Task, walks: Sequence[tuple[Row, bytes]]) -> None:
-        """Write the rows of a case."""
+        """Write the rows of a case, which tell of the failure of a first walk if there was one."""
         if (first := work.again.pop(task.number, None)) is not None:
             walks = with_first_failure(walks, first)
+        self.store(walks)
+
+    def store(self, walks: Sequence[tuple[Row, bytes]]) -> None:
+        """Write the rows of a case as they are, and report how far the run is."""
         self.assignment.writer.append(walks)
         self._failures += sum(row.status in BROKEN for row, _ in walks)
         self._done += 1

@@ -8,24 +8,22 @@ loses every task, the run ends without an end line, and no case is blamed.
 
 from __future__ import annotations
 
-import time
 from array import array
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from math import ceil
 from random import Random
-from typing import IO, Any
+from typing import Any
 
 import harness
 from harness.cases.case_line import case_from_line
 from harness.errors import BadInput, Incomplete
-from harness.rows.row import BROKEN
-from harness.running.case_rows import rows_of
-from harness.running.limits import Progress
 from harness.running.ray.task import Piece, Walks, here, walk
+from harness.running.recorder import Recorder
 from harness.running.slot import ATTEMPTS
-from harness.running.work import Assignment, Ending, Task, Work
+from harness.running.work import Assignment, Ending, Work
 from harness.text import one_line
 
 ROUNDS = 3
@@ -84,8 +82,8 @@ def sweep(
     `shards` is the number of parts into which the cases of each backend and vocabulary are cut; with None,
     the sweep chooses. Raises BadInput.
     """
-    with open(assignment.cases, "rb") as file:
-        Sweep(assignment, file, vocabularies).run(Deal(assignment.works, jobs, shards))
+    with closing(Recorder(assignment)) as recorder:
+        Sweep(recorder, vocabularies).run(Deal(assignment.works, jobs, shards))
 
 
 class Deal:
@@ -127,18 +125,12 @@ class Deal:
 class Sweep:
     """The loop over the tasks."""
 
-    def __init__(
-        self, assignment: Assignment, file: IO[bytes], vocabularies: Mapping[str, Mapping[str, Any]]
-    ) -> None:
-        """`file` holds the assignment's cases."""
+    def __init__(self, recorder: Recorder, vocabularies: Mapping[str, Mapping[str, Any]]) -> None:
         import ray
 
         self.ray = ray
-        self.assignment, self.file = assignment, file
+        self.recorder = recorder
         self.vocabularies, self.home = vocabularies, here()
-        self.total = sum(len(work.cases) for work in assignment.works)
-        self.done = self.reported = self.failures = 0
-        self.last_report = 0.0
         self.silent = 0
         """How many tasks were lost since anything was heard of one."""
         self.blamed: list[tuple[Work, int]] = []
@@ -174,15 +166,14 @@ class Sweep:
                         self._lost(running, patience)
                         if len(running.part.numbers):
                             deal.lost.appendleft(running.part)
-            self._report()
         self._book()
-        self._report(at_once=True)
+        self.recorder.report(at_once=True)
 
     def _send(self, part: Part) -> RunningTask:
         owed: dict[tuple[str, str], int] = {}
         lines = []
         for number in part.numbers:
-            line = self._line(number)
+            line = self.recorder.line_of(number)
             suite, _, case = case_from_line(line)
             owed[suite, case.id] = number
             lines.append(line)
@@ -193,7 +184,7 @@ class Sweep:
             part.work.arm,
             vocabulary,
             sha256,
-            self.assignment.limits,
+            self.recorder.assignment.limits,
             b"".join(lines),
             harness.__version__,
             self.home,
@@ -203,10 +194,6 @@ class Sweep:
             **self.options, _generator_backpressure_num_objects=1 if careful else IN_FLIGHT
         )
         return RunningTask(part, task.remote(piece), owed)
-
-    def _line(self, number: int) -> bytes:
-        self.file.seek(self.assignment.plan.offsets[number])
-        return self.file.readline()
 
     def _ready(self, tasks: Sequence[RunningTask]) -> list[RunningTask]:
         """Returns the tasks of which there is something to hear."""
@@ -238,7 +225,7 @@ class Sweep:
         for walks in chunk:
             row = walks[0][0]
             if running.owed.pop((row.suite, row.case_id), None) is not None:
-                self._write(walks)
+                self.recorder.store(walks)
                 running.heard = True
         return True
 
@@ -272,18 +259,6 @@ class Sweep:
         """Write that the blamed case cost its tasks, if there is one."""
         while self.blamed:
             work, number = self.blamed.pop()
-            task = Task(number, *case_from_line(self._line(number)))
             text = f"the task with this case at its head was lost {ATTEMPTS} times"
             ending = Ending("harness_error", "worker", text)
-            self._write(rows_of(work, task, ending, checks=self.assignment.limits.checks))
-
-    def _write(self, walks: Walks) -> None:
-        self.assignment.writer.append(walks)
-        self.failures += sum(row.status in BROKEN for row, _ in walks)
-        self.done += 1
-
-    def _report(self, at_once: bool = False) -> None:
-        now = time.monotonic()
-        if now - self.last_report > 0.2 or (at_once and self.done > self.reported):
-            self.last_report, self.reported = now, self.done
-            self.assignment.report(Progress(self.done, self.total, self.failures))
+            self.recorder.write_ending(work, self.recorder.task_of(work, number), ending)

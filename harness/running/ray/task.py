@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO
 
 import harness
-from harness.backend.arm import Arm
+from harness.backend.arm import Arm, pinned
 from harness.backend.describe import describe
 from harness.backend.environments.build import environment_of
 from harness.cases.case_line import case_from_line
@@ -233,8 +233,7 @@ def _looked_at(arm: Arm, vocabulary: str) -> tuple[Arm, str]:
         raise BadInput(
             f"{arm.backend} {arm.version} was built from a path, which only its machine has; give a version"
         )
-    wanted = f"{arm.backend}=={arm.version}" if arm.version else arm.backend
-    spec, python = environment_of(wanted + (f":{arm.options}" if arm.options else ""), lambda _: None)
+    spec, python = environment_of(pinned(arm, arm.version), lambda _: None)
     described = describe([str(spec)], [vocabulary], [python])
     (arm_here,) = described.arms
     return replace(arm_here, documented=arm.documented), str(described.vocabularies[vocabulary]["sha256"])
