@@ -113,9 +113,7 @@ class Coordinator:
 
     def _open_slot(self, work: Work) -> None:
         assignment = self.recorder.assignment
-        worker = worker_process.start_worker(
-            work, assignment.cases, assignment.limits.checking, fork=self._fork
-        )
+        worker = worker_process.start_worker(work, assignment.cases, assignment.limits, fork=self._fork)
         slot = Slot(work, worker, self.recorder, self._keep)
         work.workers += 1
         self.slots.append(slot)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from harness.checks import Check, made
@@ -10,29 +9,9 @@ from harness.rows.row import makes_checks
 
 
 @dataclass(frozen=True)
-class Checking:
-    """How much a worker checks."""
-
-    effort: int = 0
-    """The number of places of a case that each check looks at; 0 for no checks, negative for all places."""
-    decode: bool = False
-    """Whether the checks of decoding are made too."""
-    seconds: float = math.inf
-    """The deadline of one call."""
-    only: tuple[str, ...] = ()
-    """The names of the only checks that are made; empty for all of the effort."""
-    check_seconds: float = math.inf
-    """The processor time of all checks of a case, after which no further one is begun."""
-
-    @property
-    def made(self) -> dict[str, Check]:
-        """The checks that are made, by name."""
-        return made(self.effort, self.decode, self.only)
-
-
-@dataclass(frozen=True)
 class Limits:
-    """What one case may take: seconds for each call of the backend, bytes of resident memory."""
+    """What one case may take, in seconds for each call of the backend and bytes of resident memory, and how
+    much of it is checked."""
 
     timeout_s: float
     memory_bytes: int
@@ -51,10 +30,14 @@ class Limits:
         return makes_checks(self.effort, self.decode)
 
     @property
-    def checking(self) -> Checking:
-        """How much a worker checks within these limits."""
-        check_seconds = self.timeout_s if self.check_timeout_s is None else self.check_timeout_s
-        return Checking(self.effort, self.decode, self.timeout_s, self.only, check_seconds)
+    def made(self) -> dict[str, Check]:
+        """The checks that are made, by name."""
+        return made(self.effort, self.decode, self.only)
+
+    @property
+    def check_seconds(self) -> float:
+        """The processor time of all checks of a case, after which no further one is begun."""
+        return self.timeout_s if self.check_timeout_s is None else self.check_timeout_s
 
 
 @dataclass(frozen=True)

@@ -27,20 +27,20 @@ from harness.cases.case_line import case_from_line
 from harness.checks import BACKEND_ERROR, SLOW, OurFailure, Subject, is_ours, prepare, run_check
 from harness.errors import describe, is_slip_of_ours
 from harness.rows.row import BROKEN, OUT_OF_TIME, Status
-from harness.running.limits import Checking
+from harness.running.limits import Limits
 from harness.walk.replay import Compiled, Observation, compile_grammar, first_mask, walk
 from harness.walk.watched import IS_OURS, LOADS, PHASES, Progress, note_collections
 
 
 def open_worker(
-    page: Progress, spec: str, vocabulary: str, cases: str, checking: dict[str, Any]
+    page: Progress, spec: str, vocabulary: str, cases: str, limits: dict[str, Any]
 ) -> tuple[Streaming, dict[str, Any]]:
     """Returns what serves the cases of that file with one backend and one vocabulary.
 
     Vocabulary and checks are ours: whatever goes wrong with them is not the backend's, and the cell LOADS
     says while it is.
     """
-    wanted = Checking(**{**checking, "only": tuple(checking.get("only", ()))})
+    wanted = Limits(**{**limits, "only": tuple(limits["only"])})
     loaded = load_vocabulary(vocabulary)
     page[LOADS] = 1
     (backend,) = parse_specs(spec)
@@ -56,7 +56,7 @@ def open_worker(
 
 
 def _begin(
-    adapter: Adapter, cases: Path, checking: Checking, progress: Progress, descriptors: tuple[int, ...]
+    adapter: Adapter, cases: Path, limits: Limits, progress: Progress, descriptors: tuple[int, ...]
 ) -> Callable[[dict[str, Any], Answering], None]:
     """Returns what serves one case after another in this child."""
     note_collections(progress)
@@ -72,7 +72,7 @@ def _begin(
             file.seek(wanted["offset"])
             _, _, case = case_from_line(file.readline())
             reset_peak_rss()
-            serve_case(adapter, case, answer, progress, checking)
+            serve_case(adapter, case, answer, progress, limits)
         except BaseException as error:
             # A handler of a signal, which the backend has set, may raise anything anywhere.
             stop_alarms()
@@ -86,7 +86,7 @@ def _begin(
 
 
 def serve_case(
-    adapter: Adapter, case: Case, answer: Callable[..., None], progress: Progress, checking: Checking
+    adapter: Adapter, case: Case, answer: Callable[..., None], progress: Progress, limits: Limits
 ) -> None:
     """Compile the case, walk each instance, then make the checks. Each of these is answered at once, so that
     what was seen is kept if the next one is fatal."""
@@ -101,14 +101,14 @@ def serve_case(
     )
     if compiled.grammar is None:
         return
-    left_ns = SLOW * checking.seconds * 1e9
+    left_ns = SLOW * limits.timeout_s * 1e9
     is_out_of_time = False
     for number in range(max(1, len(case.instances))):
         progress[1] = number
         gc.disable()
         if left_ns <= 0:
             # One instance says whose time it was; a case with skipped instances alone would not.
-            observation = _without_time(is_out_of_time, SLOW * checking.seconds)
+            observation = _without_time(is_out_of_time, SLOW * limits.timeout_s)
         elif case.instances:
             observation = _walk_instance(compiled.grammar, adapter, case.instances[number], progress, left_ns)
         else:
@@ -127,8 +127,8 @@ def serve_case(
             "samples": None,
         }
         answer("walked", observation.samples, observation=observed)
-    if checking.made:
-        _check(adapter, case, compiled, answer, progress, checking)
+    if limits.made:
+        _check(adapter, case, compiled, answer, progress, limits)
 
 
 def _without_time(was_told: bool, seconds: float) -> Observation:
@@ -146,20 +146,20 @@ def _check(
     compiled: Compiled,
     answer: Callable[..., None],
     progress: Progress,
-    checking: Checking,
+    limits: Limits,
 ) -> None:
     """Make every check that is wanted, and answer each; those for which no time is left are skipped, whosever
     fault that is."""
     assert compiled.grammar is not None
-    effort = checking.effort if checking.effort > 0 else None
+    effort = limits.effort if limits.effort > 0 else None
     subject = Subject(
-        adapter, case, compiled.grammar, effort, compiled.compile_ns, checking.check_seconds, progress
+        adapter, case, compiled.grammar, effort, compiled.compile_ns, limits.check_seconds, progress
     )
     progress[0] = PHASES.index("oracle")
     raised: set[str] = set()
     began = process_time()
-    for name, check in checking.made.items():
-        if process_time() - began > checking.check_seconds:
+    for name, check in limits.made.items():
+        if process_time() - began > limits.check_seconds:
             answer("checked", check=name, outcome=OUT_OF_TIME, text="", findings=[])
             continue
         answer("checking", check=name)

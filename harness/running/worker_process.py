@@ -15,9 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.backend.arm import pinned
 from harness.backend.process.process import Process, Start, start
 from harness.rows.row import Before
-from harness.running.limits import Checking
+from harness.running.limits import Limits
 from harness.running.work import Work
 from harness.walk.watched import COLLECTION, IS_OURS, LOADS, OURS, PHASES
 
@@ -38,17 +39,17 @@ class Worker:
     """The last cases that the child has served."""
 
 
-def start_worker(work: Work, cases: Path, checking: Checking, fork: bool = True) -> Worker:
+def start_worker(work: Work, cases: Path, limits: Limits, fork: bool) -> Worker:
     """Start a worker for the work's backend and vocabulary, with the interpreter that holds the backend.
 
     It tells of `ready` and `child`, or `failed`, in its own time. Without `fork` it serves itself.
     """
     arm = work.arm
     arguments = {
-        "spec": arm.backend + (f":{arm.options}" if arm.options else ""),
+        "spec": pinned(arm, ""),
         "vocabulary": work.vocabulary,
         "cases": str(cases),
-        "checking": vars(checking),
+        "limits": vars(limits),
     }
     loader = "harness.running.worker:open_worker"
     python = arm.python or sys.executable

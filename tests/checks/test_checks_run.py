@@ -21,7 +21,7 @@ from harness.cli.main import main
 from harness.oracle.reference import Reference
 from harness.rows.row import CHECKS_MODE, OUT_OF_TIME, TIMINGS, Row
 from harness.rows.store import read_rows
-from harness.running.limits import Checking, Limits
+from harness.running.limits import Limits
 from harness.running.worker import serve_case
 
 LIMITS = Limits(5.0, 10**9, effort=2)
@@ -89,7 +89,7 @@ def test_checks_for_which_no_time_is_left_are_skipped() -> None:
             case,
             lambda event, *_, **fields: said.append(fields.get("outcome", "")),
             progress,
-            Checking(1, False, 60.0, check_seconds=check_seconds),
+            Limits(60.0, 10**9, effort=1, check_timeout_s=check_seconds),
         )
     outcomes = [each for each in said if each]
     half = len(outcomes) // 2

@@ -11,6 +11,7 @@ import pytest
 
 from harness.backend.grammar import Grammar
 from harness.running import worker
+from harness.running.limits import Limits
 from harness.walk.replay import compile_grammar
 from harness.walk.watched import LOADS, unwatched
 
@@ -30,7 +31,7 @@ def test_a_misspelt_name_of_an_adapter_of_ours_is_our_failure(
     raises, page = raising(module), unwatched()
     monkeypatch.setattr(worker, "make", raises)
     with pytest.raises(NameError):
-        worker.open_worker(page, "reference", "bytes", str(tmp_path), {})
+        worker.open_worker(page, "reference", "bytes", str(tmp_path), vars(Limits(1.0, 10**9)))
     assert page[LOADS] == (not ours)
     adapter: Any = SimpleNamespace(compile=raises)
     compiled = compile_grammar(adapter, Grammar("regex", "a"), page)
