@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.cases.case import Case, Instance
 from harness.cases.case_line import LONGEST_CASE, case_from_line, case_to_line
-from harness.cases.prepared import Preparers, made_key
+from harness.cases.prepared import Prepared, Preparers, made_key
 from harness.cases.suite import Suite, read_cases
 from harness.errors import LISTED, BadInput, did_you_mean
 
@@ -89,46 +89,22 @@ def write_plan(
     with open(path, "wb") as file, Preparers(workers, unicode, made, respell=respell, bare=bare) as preparers:
         for suite in suites:
             name = unused_name(suite.name, described)
-            digest = hashlib.sha256()
-            counts = {"cases": 0, "cases_in_all": 0, "instances": 0}
-            contested: dict[str, list[str]] = {}
-            generated = 0
             limits = [profile.cases_per_suite, profile.cases_of_ours if suite.is_ours else None]
             limit = min((limit for limit in limits if limit is not None), default=None)
             chosen = _chosen(suite, limit, seed, only)
             left_out: Counter[str] = Counter()
+            about = _About(suite, name)
             for prepared in preparers.each(_chosen_of(suite, chosen, left_out), name, ours=suite.is_ours):
                 case = prepared.case
                 if prepared.problem:
                     where = suite.files[0] if len(suite.files) == 1 else suite.name
                     problems.append(f"{where}: {case.name}: {prepared.problem}")
-                    continue
-                if respell and not case.instances:
-                    continue
-                generated += prepared.generated
-                for why, names in prepared.contested.items():
-                    contested.setdefault(why, []).extend(f"{case.name}: {name}"[:NAMED] for name in names)
-                digest.update(case_to_line(name, suite.version, case))
-                # Not in the digest: the same cases are the same, whichever backends they are judged for.
-                line = case_to_line(name, suite.version, prepared.read_otherwise)
-                if len(line) > LONGEST_CASE:
-                    raise BadInput(
-                        f"{suite.name}: {case.name}: a case of {len(line) >> 20} MiB as a run stores it; the "
-                        f"most is {LONGEST_CASE >> 20} MiB"
-                    )
-                offsets.append(file.tell())
-                dialects.append(case.grammar.dialect)
-                file.write(line)
-                counts["cases"] += 1
-                counts["cases_in_all"] += 1
-                counts["instances"] += len(case.instances)
-                planned(len(offsets))
-            counts["cases_in_all"] += left_out["json_schema"] if respell else left_out.total()
-            described[name] = {"version": suite.version, "sha256": digest.hexdigest(), **counts}
-            if generated:
-                described[name]["generated"] = generated
-            if contested:
-                described[name]["contested"] = contested
+                elif case.instances or not respell:
+                    offsets.append(file.tell())
+                    dialects.append(case.grammar.dialect)
+                    file.write(about.line_of(prepared))
+                    planned(len(offsets))
+            described[name] = about.described(left_out["json_schema"] if respell else left_out.total())
     if problems:
         more = f" (and {len(problems) - 1} more like it)" if len(problems) > 1 else ""
         raise BadInput(f"{problems[0]}{more}")
@@ -137,6 +113,48 @@ def write_plan(
     if not offsets:
         raise BadInput(f"no case in {', '.join(suite.name for suite in suites)}")
     return Plan(offsets, tuple(dialects), described)
+
+
+class _About:
+    """What the run's first line says of a suite, of whose cases lines are written."""
+
+    def __init__(self, suite: Suite, name: str) -> None:
+        self.suite, self.name = suite, name
+        self.digest = hashlib.sha256()
+        self.cases = self.instances = self.generated = 0
+        self.contested: dict[str, list[str]] = {}
+
+    def line_of(self, prepared: Prepared) -> bytes:
+        """Returns the line of one more case. Raises BadInput for one that is too long."""
+        case, version = prepared.case, self.suite.version
+        # The other readings are not in the digest: the same cases are the same, whichever backends they are
+        # judged for.
+        line = case_to_line(self.name, version, prepared.read_otherwise)
+        if len(line) > LONGEST_CASE:
+            raise BadInput(
+                f"{self.suite.name}: {case.name}: a case of {len(line) >> 20} MiB as a run stores it; the "
+                f"most is {LONGEST_CASE >> 20} MiB"
+            )
+        self.digest.update(case_to_line(self.name, version, case))
+        self.cases += 1
+        self.instances += len(case.instances)
+        self.generated += prepared.generated
+        for why, names in prepared.contested.items():
+            self.contested.setdefault(why, []).extend(f"{case.name}: {name}"[:NAMED] for name in names)
+        return line
+
+    def described(self, left_out: int) -> dict[str, Any]:
+        """Returns what is said of the suite, of which so many cases have no line."""
+        about: dict[str, Any] = {
+            "version": self.suite.version,
+            "sha256": self.digest.hexdigest(),
+            "cases": self.cases,
+            "cases_in_all": self.cases + left_out,
+            "instances": self.instances,
+        }
+        if self.generated:
+            about["generated"] = self.generated
+        return about | ({"contested": self.contested} if self.contested else {})
 
 
 def made_documents(path: Path) -> dict[str, tuple[Instance, ...]]:
