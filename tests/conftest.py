@@ -8,6 +8,7 @@ import os
 # threads only get in each other's way, and some operations become many times slower.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import gc
 from collections.abc import Iterator
 from types import ModuleType
 
@@ -15,6 +16,13 @@ import pytest
 import synthetic as synthetic_runs
 from browser import CHROMIUM, Browser
 from places import SUPPORT
+
+
+def pytest_collection_finish() -> None:
+    """Takes what is there before the first test, a million objects, out of Python's collections of garbage:
+    several checks collect, and each of them would go through all of it in a quarter of a second."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

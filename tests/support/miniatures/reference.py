@@ -58,10 +58,14 @@ class ReferenceObject(GrammarObject):
         self.pattern = compiled.pattern
         self.vocabulary = compiled.adapter.vocabulary
         self.taken: list[int] = []
+        self._decoded: tuple[list[int], bytes] = [], b""
 
     @property
     def text(self) -> bytes:
-        return self.vocabulary.decode(self.taken)
+        """What was taken, decoded once for the hundreds of tokens of a mask."""
+        if self._decoded[0] != self.taken:
+            self._decoded = list(self.taken), self.vocabulary.decode(self.taken)
+        return self._decoded[1]
 
     def may_follow(self, more: bytes) -> bool:
         """Is the text, with this added, the beginning of an output?"""
