@@ -66,7 +66,7 @@ STATES = {
     CaseState.OTHER_FAULT: StateWords(
         "◆",
         "other fault",
-        "a check found something else, such as a rollback that restores too little",
+        "a check found something else: bytes that are no UTF-8, say, or a rollback that restores too little",
     ),
     CaseState.REFUSED: StateWords("⊘", "refused", "the backend says that it cannot"),
     CaseState.NOT_MEASURED: StateWords("⚑", "not measured", "a part is missing through our own fault"),
@@ -91,8 +91,9 @@ SAME_TEXT = frozenset(("canonical_only",))
 lost."""
 
 HANDS_OVER = frozenset(("invalid_utf8_is_refused_at_once",))
-"""Checks that hand over tokens whether the mask allows them or not. An engine that draws under it does not,
-so what they alone show is no output that a user gets."""
+"""Checks that begin a character which no output of the case needs, to see how it may go on. A model seldom
+does, and whoever decodes the output replaces bytes that are no UTF-8, so that a user gets the document with
+U+FFFD in it: what these checks alone show is told, and counts as no wrong document."""
 
 
 def state_of_fault(kind: str, finding: Finding | None) -> CaseState:

@@ -82,9 +82,9 @@ class Compiles:
             by_key.setdefault(compiled.key, []).append(compiled)
         return sorted(map(_tail, by_key.values()), key=lambda tail: -tail.slowest.ns)
 
-    def slowest(self, most: int = MOST) -> list[Compile]:
-        """Returns the slowest compiles of all backends, the slowest first."""
-        return sorted(self.first_compiles.values(), key=lambda compiled: -compiled.ns)[:most]
+    def slowest(self) -> list[Compile]:
+        """Returns the MOST slowest compiles of all backends, the slowest first."""
+        return sorted(self.first_compiles.values(), key=lambda compiled: -compiled.ns)[:MOST]
 
 
 def _tail(compiles: list[Compile]) -> Tail:

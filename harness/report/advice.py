@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.backend.arm import arm_names
 from harness.diagnose.advise import Advice, choice_of
-from harness.outcomes.answer import BackendAnswer, CaseAnswer, evidence, risks_by_backend
+from harness.outcomes.answer import BackendAnswer, CaseAnswer, evidence, risks_by_backend, telling
 from harness.outcomes.case_state import CaseState
 from harness.rows.store import read_info
 from harness.text import Console, command, counted, duration, grid, one_line
@@ -93,8 +93,10 @@ def _parts(advice: Advice, page: str, console: Console) -> Iterator[tuple[list[s
     option = advice.engine_option
     chosen = [f"{choice_of(advice.engine, answer.is_recommended)} {option}"] if option else []
     yield [one_line(answer.sentence), *chosen], False
-    certainty = [*answer.certainty, *advice.notes, f"The tokenizer is {advice.vocabulary}."]
-    yield console.fold(f"How sure: {answer.sure}. {' '.join(certainty)}", MOST_FOLDED * len(certainty)), True
+    lead = [*answer.certainty[:1], *answer.doubts, *advice.notes, f"The tokenizer is {advice.vocabulary}."]
+    rest = [said for said in answer.certainty if said not in lead]
+    sure = f"How sure: {answer.sure}. {' '.join(lead)}"
+    yield console.fold(sure, MOST_FOLDED * len(lead)), True
     able = [backend for backend in answer.backends if not backend.is_control]
     yield _table(able, console).splitlines(), True
     yield list(_key(able)), False
@@ -106,6 +108,7 @@ def _parts(advice: Advice, page: str, console: Console) -> Iterator[tuple[list[s
         yield [f"{head}:", *(f"  {risk.case.case}: {one_line(risk.sentence)}" for risk in risks)], False
     yield _endings(advice), False
     yield _changes(advice), False
+    yield ["What this rests on:", *(f"  {one_line(said)}" for said in rest)] if rest else [], False
     yield [f"Proof of each claim, by schema: {page}"], False
     yield _repro(advice, able), True
 
@@ -139,9 +142,8 @@ def _cell(case: CaseAnswer | None) -> str:
     if case is None:
         return CaseState.NOT_MEASURED.words.title
     words = case.state.words.title
-    if case.state == CaseState.SILENTLY_WRONG and case.constraints:
-        return f"{words}: {one_line(case.constraints[0], 40)}"
-    return words
+    names = telling(case.state, case.constraints)
+    return f"{words}: {one_line(names[0], 40)}" if names else words
 
 
 def _key(able: Sequence[BackendAnswer]) -> Iterator[str]:

@@ -125,7 +125,9 @@ def test_a_program_asks_for_the_same(advised: Path) -> None:
     notes = tuple(f"Note {number} is a sentence of its own, among many." for number in range(30))
     answer = replace(advice.answer, certainty=notes)
     screen = advice_text(replace(advice, answer=answer), "a page", Console())
-    assert " ".join(notes) in " ".join(screen.split()), "nothing is left out of how sure the answer is"
+    said = " ".join(screen.split())
+    assert f"How sure: {answer.sure}. {notes[0]}" in said
+    assert f"What this rests on: {' '.join(notes[1:])}" in said, "nothing is left out of what it rests on"
 
 
 def test_an_option_of_the_engine_is_no_advice_where_no_backend_works(advised: Path) -> None:

@@ -500,13 +500,33 @@ def test_the_violated_constraint_is_named_by_place_and_keyword(
     assert violated_constraint(schema, document.encode(), None, False) == constraint
 
 
-def test_what_an_engine_never_draws_is_no_wrong_output() -> None:
+def test_a_character_that_a_check_begins_is_no_wrong_output() -> None:
     from harness.outcomes.case_state import state_of_fault
     from harness.rows.row import Finding
 
     shown = Finding(check="invalid_utf8_is_refused_at_once", under=1)
     assert state_of_fault("", shown) == CaseState.OTHER_FAULT
     assert state_of_fault("", Finding(check="the_mask_is_exact", under=1)) == CaseState.SILENTLY_WRONG
+
+
+def test_another_fault_is_named_where_words_say_it(synthetic: ModuleType, tmp_path: Path) -> None:
+    bytes_of_no_text = Finding(
+        "invalid_utf8_is_refused_at_once", 3, "the mask allows b'\\xa0'", "surrogate", under=2
+    )
+    rollback = Finding("rollback_restores_the_mask", 3, "a bit differs", "mask")
+    wrong = [{"findings": (bytes_of_no_text,)}, {"findings": (rollback,)}, IGNORES]
+    answer = _answer(synthetic, tmp_path, [FINE, FINE, FINE], wrong)
+    name = "beta:any_whitespace=false"
+    assert answer.sentence.endswith(
+        f"{name} gives right output in 2, is silently wrong in 1 (`xs.contains`) and has another fault in 2 "
+        "(bytes that are no UTF-8)."
+    )
+    assert [evidence(case) for case in answer.backends[1].cases[:2]] == [
+        "bytes that are no UTF-8",
+        "“rollback restores the mask” does not hold: a bit differs",
+    ]
+    said = [risk.sentence for risk in answer.risks_elsewhere]
+    assert f"{name} takes bytes that are no UTF-8: the mask allows b'\\xa0'" in said
 
 
 def test_a_refused_only_case_is_told_once(synthetic: ModuleType, tmp_path: Path) -> None:

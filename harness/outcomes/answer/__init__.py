@@ -6,7 +6,7 @@ terminal show in the same words.
 
 from harness.outcomes.answer.answer import Answer, Risk, answer_of, read_answer, risks_by_backend
 from harness.outcomes.answer.backends import BackendAnswer, backends_of
-from harness.outcomes.answer.cases import CaseAnswer, Proof, Proofs, together
+from harness.outcomes.answer.cases import CaseAnswer, Proof, Proofs, telling, together
 from harness.outcomes.answer.risks import evidence
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "evidence",
     "read_answer",
     "risks_by_backend",
+    "telling",
     "together",
 ]

@@ -87,13 +87,13 @@ class BackendAnswer:
 
     @property
     def goes_wrong(self) -> int:
-        """Returns in how many cases it fails by more than what checks of the interface alone found."""
+        """Returns in how many cases it fails by more than other faults."""
         return self.counts.failed - self.counts.other_fault
 
     @property
     def right_outputs(self) -> int:
         """Returns in how many cases outputs were judged and none was wrong: those that work, and those in
-        which checks of the interface alone found a fault."""
+        which checks found other faults alone."""
         return self.works + sum(
             case.state == CaseState.OTHER_FAULT and case.was_judged for case in self.cases
         )

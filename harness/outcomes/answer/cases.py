@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -12,11 +12,11 @@ from harness.cases.case import Case
 from harness.checks import judging_dialects
 from harness.checks.documents import TOKENS_LEAD
 from harness.oracle.judge.asked import Judge
-from harness.outcomes.case_state import CaseState
+from harness.outcomes.case_state import HANDS_OVER, CaseState
 from harness.outcomes.controls import Enforcing
 from harness.outcomes.outcome import Order, Outcome, faults, order_of
 from harness.outcomes.summary import ArmKey, arm_key
-from harness.rows.row import CHECKS_MODE, DECLINED, OUT_OF_TIME, Row
+from harness.rows.row import CHECKS_MODE, DECLINED, OUT_OF_TIME, Finding, Row
 from harness.rows.store import published_without, read_cases
 from harness.text import one_line
 
@@ -149,6 +149,14 @@ def distinct(constraints: Iterable[str]) -> tuple[str, ...]:
             kept[constraint] = None
             named |= {constraint, constraint.rpartition(".")[2]}
     return tuple(kept)
+
+
+def telling(state: CaseState, constraints: Sequence[str]) -> tuple[str, ...]:
+    """Returns which of what is not kept in cases of the state says in a few words what goes wrong. Causes of
+    checks of the interface do not."""
+    if state == CaseState.OTHER_FAULT:
+        return tuple(filter(DESCRIPTIONS.__contains__, constraints))
+    return tuple(constraints) if state == CaseState.SILENTLY_WRONG else ()
 
 
 @dataclass
@@ -334,7 +342,7 @@ def _proofs_of(row: Row) -> Iterable[Proof]:
             )
             continue
         finding = fault.finding
-        for constraint in [""] if fault.wrote else _constraints_of(finding.cause):
+        for constraint in [""] if fault.wrote else _constraints_of(finding):
             yield Proof(
                 fault.state,
                 constraint,
@@ -346,8 +354,11 @@ def _proofs_of(row: Row) -> Iterable[Proof]:
             )
 
 
-def _constraints_of(cause: str) -> Iterator[str]:
+def _constraints_of(finding: Finding) -> Iterator[str]:
     """Yields what is not kept, by the cause that a check names: one thing, or several with `+` between."""
-    is_keyword = cause.startswith(KEYWORD)
-    for name in cause.removeprefix(KEYWORD).split("+"):
+    if finding.check in HANDS_OVER:
+        yield CAUSES["invalid_utf8"]
+        return
+    is_keyword = finding.cause.startswith(KEYWORD)
+    for name in finding.cause.removeprefix(KEYWORD).split("+"):
         yield (name if is_keyword else CAUSES.get(name, name.replace("_", " ")))[:80]

@@ -23,8 +23,8 @@ NO_REFERENCE = "no instance with a known verdict, and no mask that was compared 
 """Why a case is not judged."""
 
 RIGHT_OUTPUT = (
-    "Output is right in the cases that work, and in those of which outputs were judged and in which checks "
-    "of the interface alone found a fault."
+    "Output counts as right in the cases that work, and in judged cases whose only faults are of the "
+    "interface, such as rollback, or bytes that are no UTF-8, which decoders replace."
 )
 """What a backend's number of right outputs counts."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.outcomes.answer.cases import DESCRIPTIONS, CaseAnswer, Proof
+from harness.outcomes.answer.cases import DESCRIPTIONS, CaseAnswer, Proof, telling
 from harness.outcomes.answer.words import MOST_CONSTRAINTS, coded, joined_by_and
 from harness.outcomes.case_state import CaseState
 from harness.text import one_line, shorten
@@ -20,9 +20,9 @@ def evidence(case: CaseAnswer, longest: int = LONGEST_EVIDENCE) -> str:
     proof = case.proof
     if proof is None or case.state in (CaseState.WORKS, CaseState.NOT_JUDGED):
         return ""
-    if case.state == CaseState.SILENTLY_WRONG and case.constraints:
-        left = len(case.constraints) - MOST_CONSTRAINTS
-        named = ", ".join(coded(name) for name in case.constraints[:MOST_CONSTRAINTS])
+    if names := telling(case.state, case.constraints):
+        left = len(names) - MOST_CONSTRAINTS
+        named = ", ".join(coded(name) for name in names[:MOST_CONSTRAINTS])
         return f"{named}{f' and {left} more' if left > 0 else ''}"
     if case.state == CaseState.VALID_REFUSED and proof.document:
         return f"`{shorten(proof.document, longest)}` is valid"
@@ -74,6 +74,8 @@ def _risk_sentence(state: CaseState, names: str, ending: str, proof: Proof | Non
         return f"{names} did not answer within the time limit{f': {said}' if said else '.'}"
     if state == CaseState.BREAKS:
         return f"{names} break{ending}{f': {said}' if said else '.'}"
+    if proof and proof.constraint in DESCRIPTIONS:
+        return f"{names} take{ending} {proof.constraint}: {said}"
     if proof and proof.check:
         check = proof.check.replace("_", " ")
         return f"With {names} “{check}” does not hold{f': {said}' if said else '.'}"

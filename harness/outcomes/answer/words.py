@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from harness.outcomes.answer.backends import BackendAnswer
-from harness.outcomes.answer.cases import DESCRIPTIONS, CaseKey
+from harness.outcomes.answer.cases import DESCRIPTIONS, CaseKey, telling
 from harness.outcomes.case_state import CaseState
 from harness.text import counted, duration
 
@@ -47,7 +47,7 @@ def sentence(
     if lost and equals and is_of_use(best):
         told, *also = (backend.without(lost) for backend in (best, *equals))
         whose, where, also_lost = "the", " where all could be measured", f" {lost_line(lost, noun)}"
-    rest = [*_goes_wrong(told, *also), *_refuses(told)]
+    rest = [*_goes_wrong(told, *also).values(), *_refuses(told)]
     fares = f"{_fares_of_all(told, noun, whose)}{_joined(rest)}{_open(told)}."
     names = joined_by_and([best.name, *(other.name for other in equals)])
     if not is_of_use(best) and (equals or others):
@@ -147,8 +147,8 @@ def more_is_right(backend: BackendAnswer) -> bool:
 
 
 def _fares(backend: BackendAnswer) -> str:
-    """Returns in how many cases nothing is wrong with the outputs; where checks of the interface found faults
-    in some of them, these do not work, and are told behind it."""
+    """Returns in how many cases nothing is wrong with the outputs; where another fault was found in some of
+    them, these do not work, and are told behind it."""
     if more_is_right(backend):
         return f"gives right output in {backend.right_outputs:,}"
     return f"works on {backend.works:,}" if backend.works else "works on none"
@@ -190,27 +190,26 @@ def _others(others: Sequence[BackendAnswer]) -> Iterator[str]:
 def _gravest(backend: BackendAnswer) -> list[str]:
     """Returns the first clauses of what goes wrong; with the other faults where these are why fewer cases
     work than have right output, so that the sentence and the counts agree."""
-    clauses = [*_goes_wrong(backend), *_refuses(backend)]
-    other = CLAUSES[CaseState.OTHER_FAULT].format(f"{backend.count(CaseState.OTHER_FAULT):,}")
-    if more_is_right(backend) and other not in clauses[:MOST_CLAUSES]:
-        return [*clauses[:MOST_CLAUSES], other]
-    return clauses[:MOST_CLAUSES]
+    wrong = _goes_wrong(backend)
+    clauses = [*wrong.values(), *_refuses(backend)][:MOST_CLAUSES]
+    other = wrong.get(CaseState.OTHER_FAULT)
+    return [*clauses, other] if other and more_is_right(backend) and other not in clauses else clauses
 
 
-def _goes_wrong(backend: BackendAnswer, *equals: BackendAnswer) -> list[str]:
+def _goes_wrong(backend: BackendAnswer, *equals: BackendAnswer) -> dict[CaseState, str]:
     """Returns a clause for each way in which cases fail, with what is not kept, where that is the same for
     the backends that are told together with it."""
-    clauses = []
+    clauses = {}
     for state, words in CLAUSES.items():
         number = backend.count(state)
         if not number:
             continue
-        names = backend.constraints(state) if state == CaseState.SILENTLY_WRONG else ()
-        if any(set(other.constraints(state)) != set(names) for other in equals):
+        names = telling(state, backend.constraints(state))
+        if any(set(telling(state, other.constraints(state))) != set(names) for other in equals):
             names = ()
         shown = ", ".join(coded(name) for name in names[:MOST_CONSTRAINTS])
         more = f" and {len(names) - MOST_CONSTRAINTS} more" if len(names) > MOST_CONSTRAINTS else ""
-        clauses.append(words.format(f"{number:,}") + (f" ({shown}{more})" if shown else ""))
+        clauses[state] = words.format(f"{number:,}") + (f" ({shown}{more})" if shown else "")
     return clauses
 
 

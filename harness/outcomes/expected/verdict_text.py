@@ -9,16 +9,18 @@ from harness.outcomes.expected.verdict import Change, Verdict
 from harness.text import command, one_line
 
 
-def verdict_text(verdict: Verdict, most: int = 40) -> str:
-    """Returns the verdict for people; of new and of gone failures at most `most` lines each."""
+MOST = 40
+"""The most lines of new failures, and of those that are gone."""
+
+
+def verdict_text(verdict: Verdict) -> str:
+    """Returns the verdict for people."""
     lines = [
         *verdict.notes,
         *(f"{arm}: not recorded; compared with {other}" for arm, other in verdict.against.items()),
-        *_changes("new failures", [change for change in verdict.changes if change.new], most),
+        *_changes("new failures", [change for change in verdict.changes if change.new]),
         *_changes(
-            "fixed, but still recorded as failing",
-            [change for change in verdict.changes if not change.new],
-            most,
+            "fixed, but still recorded as failing", [change for change in verdict.changes if not change.new]
         ),
     ]
     if verdict.unmeasured:
@@ -32,15 +34,15 @@ def verdict_text(verdict: Verdict, most: int = 40) -> str:
     return "\n".join(text)
 
 
-def _changes(title: str, changes: Sequence[Change], most: int) -> Iterator[str]:
+def _changes(title: str, changes: Sequence[Change]) -> Iterator[str]:
     """Yields the title and a line for each change; nothing if there is none."""
     if not changes:
         return
     yield f"{title}: {len(changes)}"
-    for change in changes[:most]:
+    for change in changes[:MOST]:
         yield f"  {change.arm}: {change.name} ({change.case}): {change_in_words(change)}"
-    if len(changes) > most:
-        yield f"  ... and {len(changes) - most} more"
+    if len(changes) > MOST:
+        yield f"  ... and {len(changes) - MOST} more"
 
 
 def _conclusion(verdict: Verdict) -> str:
