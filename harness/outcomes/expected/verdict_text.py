@@ -8,7 +8,6 @@ from typing import Any
 from harness.outcomes.expected.verdict import Change, Verdict
 from harness.text import command, one_line
 
-
 MOST = 40
 """The most lines of new failures, and of those that are gone."""
 

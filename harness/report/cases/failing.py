@@ -261,7 +261,7 @@ def ordered(reasons: Iterable[Reason]) -> list[Reason]:
     )
 
 
-def choose(failures: Failures, solve_nothing: set[Who], limit: int = SHOWN_CASES) -> list[CaseKey]:
+def choose(failures: Failures, solve_nothing: set[Who]) -> list[CaseKey]:
     """Returns which cases to show: from every reason in turn, so that none is crowded out; of arms that solve
     nothing only examples."""
     queues = [
@@ -269,13 +269,13 @@ def choose(failures: Failures, solve_nothing: set[Who], limit: int = SHOWN_CASES
         for reason in ordered(failures.reasons.values())
     ]
     chosen: dict[CaseKey, None] = {}
-    while queues and len(chosen) < limit:
+    while queues and len(chosen) < SHOWN_CASES:
         left = []
         for queue in queues:
             key = next((waiting for waiting in queue if waiting not in chosen), None)
             if key is not None:
                 left.append(queue)
-                if len(chosen) < limit:
+                if len(chosen) < SHOWN_CASES:
                     chosen[key] = None
         queues = left
     return list(chosen)

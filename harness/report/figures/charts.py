@@ -145,14 +145,14 @@ def _beside_plateau(number: int, plateau: float) -> float:
     return plateau - offset if plateau > 0.3 else plateau + offset
 
 
-def spread(wanted: Sequence[float], apart: float, most: float = 1.0) -> list[float]:
+def spread(wanted: Sequence[float], apart: float) -> list[float]:
     """Returns the places moved until each is as far `apart` from the next as wanted, in the same order, and
-    none above `most`."""
+    none above 1."""
     order = sorted(range(len(wanted)), key=lambda number: wanted[number])
     places = list(wanted)
     for below, above in pairwise(order):
         places[above] = max(places[above], places[below] + apart)
-    limit = most
+    limit = 1.0
     for number in reversed(order):
         places[number] = min(places[number], limit)
         limit = places[number] - apart
@@ -224,7 +224,7 @@ class Effect:
     marker: str
 
 
-def forest(name: str, title: str, effects: Sequence[Effect]) -> str:
+def forest(name: str, effects: Sequence[Effect]) -> str:
     """Returns an `<svg>` of ratios on a logarithmic axis, the first effect on top; intervals that leave the
     axis end in an arrow."""
     if not effects:
@@ -278,7 +278,7 @@ def forest(name: str, title: str, effects: Sequence[Effect]) -> str:
                 color=colour,
             )
         bare(axes)
-        return finish(figure, name, title)
+        return finish(figure, name, "Ratios of head over base with their intervals")
 
 
 @contextmanager
@@ -295,15 +295,13 @@ def canvas(name: str, size: tuple[float, float], columns: int = 1) -> Iterator[t
         )
 
 
-def finish(
-    figure: Figure, name: str, title: str, about: str = "The numbers are in the table below the chart."
-) -> str:
+def finish(figure: Figure, name: str, title: str) -> str:
     """Returns the figure as an `<svg>` whose colours are CSS variables; what is printed goes to the press
     instead, and nothing is returned."""
     if printed := press():
         printed.take(figure, name, title)
         return ""
-    return _themed(_svg(figure), name, title, about)
+    return _themed(_svg(figure), name, title)
 
 
 def bare(axes: Axes) -> None:
@@ -367,7 +365,7 @@ def _line(axes: Axes, position: int, curve: Curve, high: float, label: str) -> N
     )  # fmt: skip
 
 
-def _themed(svg: str, name: str, title: str, about: str) -> str:
+def _themed(svg: str, name: str, title: str) -> str:
     svg = svg[svg.index("<svg") :]
     # A style element in an inline SVG would hold for the whole page.
     svg = re.sub(r"<metadata>.*?</metadata>\s*|<style[^>]*>.*?</style>\s*", "", svg, flags=re.DOTALL)
@@ -376,7 +374,8 @@ def _themed(svg: str, name: str, title: str, about: str) -> str:
     (box,) = re.findall(r'<svg [^>]*?viewBox="([^"]*)"', svg)
     ids = f"{name}-title", f"{name}-desc"
     head = f'<svg viewBox="{box}" role="img" aria-labelledby="{" ".join(ids)}">'
-    head += f'<title id="{ids[0]}">{escape(visible(title))}</title><desc id="{ids[1]}">{escape(about)}</desc>'
+    head += f'<title id="{ids[0]}">{escape(visible(title))}</title>'
+    head += f'<desc id="{ids[1]}">The numbers are in the table below the chart.</desc>'
     svg = head + svg[svg.index(">") + 1 :]
     svg = svg.replace("font-family: 'DejaVu Sans'; ", "")
     for number, sentinel in enumerate(SERIES, 1):

@@ -66,4 +66,4 @@ def plot(name: str, comparisons: Sequence[Comparison]) -> str:
                 *STYLES[comparison.verdict],
             )
         )
-    return charts.forest(name, "Ratios of head over base with their intervals", effects)
+    return charts.forest(name, effects)

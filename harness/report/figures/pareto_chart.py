@@ -37,7 +37,7 @@ def frontier(bubbles: Sequence[Bubble]) -> list[Bubble]:
     return front
 
 
-def pareto(name: str, title: str, bubbles: Sequence[Bubble], x_label: str) -> str:
+def pareto(title: str, bubbles: Sequence[Bubble], x_label: str) -> str:
     """Returns an `<svg>`: time to the right on a logarithmic axis, share upwards; empty without bubbles."""
     if not bubbles:
         return ""
@@ -45,7 +45,7 @@ def pareto(name: str, title: str, bubbles: Sequence[Bubble], x_label: str) -> st
     shares = [bubble.share for bubble in bubbles]
     bottom = max(0.0, min(shares) - 0.12 * max(0.25, 1 - min(shares)))
     digits = 0 if bottom < 0.9 else 1
-    with canvas(name, (6.2, 4.2)) as (figure, axes):
+    with canvas("pareto", (6.2, 4.2)) as (figure, axes):
         axes.set_xscale("log")
         axes.set_xlim(least / 2.2, most * 3.2)
         axes.set_ylim(bottom, 1 + (1 - bottom) * 0.09)
@@ -97,7 +97,7 @@ def pareto(name: str, title: str, bubbles: Sequence[Bubble], x_label: str) -> st
             )
         bare(axes)
         _name(figure, axes, bubbles, edge)
-        return finish(figure, name, title)
+        return finish(figure, "pareto", title)
 
 
 def _name(figure: Figure, axes: Axes, bubbles: Sequence[Bubble], edge: Sequence[Bubble]) -> None:

@@ -176,7 +176,7 @@ class Bar:
     ceiling: float | None
 
 
-def gains(name: str, title: str, bars: Sequence[Bar]) -> str:
+def gains(name: str, bars: Sequence[Bar]) -> str:
     """Returns an `<svg>`: bars of what was saved, and beside them the speed-up with its interval and its
     ceiling."""
     if not bars:
@@ -241,4 +241,4 @@ def gains(name: str, title: str, bars: Sequence[Bar]) -> str:
                     markeredgewidth=0,
                     color=series,
                 )
-        return finish(figure, name, title)
+        return finish(figure, name, "What each strategy saves and gains: bars and intervals")

@@ -48,9 +48,9 @@ def batches(inputs: Inputs) -> list[int]:
     )
 
 
-def chosen(sizes: Sequence[int], count: int = 3) -> list[int]:
+def chosen(sizes: Sequence[int]) -> list[int]:
     """Returns the smallest, the largest, and the one in between."""
-    if len(sizes) <= count:
+    if len(sizes) <= 3:
         return list(sizes)
     return [sizes[0], sizes[len(sizes) // 2], sizes[-1]]
 
@@ -66,13 +66,13 @@ def overhead(subject: Subject, batch: int) -> Estimate | None:
     return None
 
 
-def speed_up(subject: Subject, strategy: str = "jump_forward") -> Estimate | None:
-    """Stepwise over the strategy, over all its loads."""
+def speed_up(subject: Subject) -> Estimate | None:
+    """Returns what the time of stepwise is over that of jump-forward, over all loads; None if unknown."""
     for decoded, arm in subject.decoded:
         cells = [
             cell
             for cell in decoded.cells
-            if cell.arm == arm and cell.role == "constrained" and cell.strategy == strategy
+            if cell.arm == arm and cell.role == "constrained" and cell.strategy == "jump_forward"
         ]
         gained = [decoded.speed_up(cell) for cell in cells if not cell.setting.unusual]
         pooled = combined(gain.ratio.x for gain in gained if gain is not None)

@@ -63,7 +63,6 @@ def values(page: Content) -> Values | None:
         "is_untimed": any(backend.not_timed for backend in tried),
         "risks": list(risks_by_backend(answer)),
         "evidence": evidence,
-        "verdict": page.verdict,
         "cards": [card(backend, lines[backend.key], answer) for backend in tried],
         "controls": [lines[backend.key] for backend in answer.backends if backend.is_control],
         "other_vocabularies": list(dict.fromkeys(backend.vocabulary for backend in answer.others)),

@@ -47,9 +47,7 @@ def gains(inputs: Inputs) -> list[tuple[str, Chart]]:
             if cell.arm in positions and (gained := _gained(decoded, cell, positions[cell.arm])) is not None
         ]
         bars, rows = [bar for bar, _ in gained if bar is not None], [row for _, row in gained]
-        svg = plots.gains(
-            f"gains{number}", "What each strategy saves and gains: bars and intervals", bars[:BARS]
-        )
+        svg = plots.gains(f"gains{number}", bars[:BARS])
         more = f" The chart shows the first {BARS} of {len(bars)}." if len(bars) > BARS else ""
         chart = Chart(
             "Jump-forward and other strategies",

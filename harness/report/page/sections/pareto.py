@@ -62,7 +62,7 @@ def pareto(matrix: Matrix) -> Chart:
     )
     most = max((bubble.ns for bubble in bubbles), default=0.0)
     about = f"{TITLE}: one bubble per arm, the slowest at {duration(most)}"
-    return Chart(TITLE, Markup(pareto_chart.pareto("pareto", about, bubbles, label)), caption, heads, table)
+    return Chart(TITLE, Markup(pareto_chart.pareto(about, bubbles, label)), caption, heads, table)
 
 
 def _is_candidate(subject: Subject) -> bool:
