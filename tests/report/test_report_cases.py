@@ -17,12 +17,12 @@ from typing import Any
 import jsonschema
 import pytest
 from report_schema import SCHEMA
-from reported import EVIL, Scripts, hostile_run, on_page
+from reported import EVIL, Scripts, hostile_run, on_page, unpack
 
 from harness.outcomes.summary import summarize
 from harness.report.cases import data, explorer
 from harness.report.cases.cases import Cases
-from harness.report.cases.data import Explored, explore, fit, unpack
+from harness.report.cases.data import Explored, explore, fit
 from harness.report.cases.explorer import LISTED
 from harness.report.cases.groups import Signed, differs, grouped
 from harness.report.page.lines import Line, RunSeen

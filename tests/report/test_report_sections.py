@@ -20,7 +20,7 @@ from report_folders import ALPHA, BETA, measured_run, played, write_decoding, wr
 from harness.backend.arm import Arm
 from harness.errors import BadInput
 from harness.outcomes.metrics import METRICS, Metric, values_of
-from harness.outcomes.summary import ArmSummary, CheckSummary, common_solved
+from harness.outcomes.summary import ArmSummary, CheckSummary, common_solved, read_arms
 from harness.report.figures import charts, pareto_chart
 from harness.report.figures.estimates import Estimate, best, is_better, order, quantile, share
 from harness.report.page import decodes, kernels, matrix, sections
@@ -35,7 +35,7 @@ from harness.report.page.sections.heat import heat_map
 from harness.report.page.sections.jumps import gains
 from harness.report.page.sections.pareto import pareto
 from harness.report.page.verdict import verdict
-from harness.report.tables.instances import backend_table, backend_text
+from harness.report.tables.instances import backend_text, metrics_frame
 
 # -------------------------------------------------------------------------------------------------- estimates
 
@@ -403,7 +403,7 @@ def test_a_metric_of_a_new_unit_is_shown(
     monkeypatch.setitem(METRICS, "bits", made)
     run = write_rows(synthetic, tmp_path / "run", cases=2)
     assert "bits Bits of something 123,456 123,456" in " ".join(Page(render([run])).text.split())
-    assert "BITS" in backend_text(backend_table(run))
+    assert "BITS" in backend_text(metrics_frame(read_arms(run)))
 
 
 def test_causes_with_equal_counts_stand_in_the_order_of_their_names() -> None:

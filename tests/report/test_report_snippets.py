@@ -16,7 +16,7 @@ import synthetic
 from browser import Browser
 from failing import CASES, OUTLINES, QUOTE, STAR, case, finding, row
 from report_schema import SCHEMA
-from reported import on_page
+from reported import on_page, unpack
 
 from harness.backend import scripts as asking
 from harness.backend.arm import Arm
@@ -182,7 +182,7 @@ def test_the_data_are_what_their_schema_says_and_leave_a_page_that_would_be_too_
     whole = fit(explored, 0)
     cut = fit(explored, 0, usual=0, most=whole.size - 1)
     assert "no scripts that need the backend alone" in cut.stated[-1] and not any(
-        "snippets" in each for each in data.unpack(cut.shards[0])
+        "snippets" in each for each in unpack(cut.shards[0])
     )
 
 

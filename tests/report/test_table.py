@@ -13,6 +13,7 @@ import pytest
 
 from harness.cli.main import main
 from harness.errors import BadInput
+from harness.outcomes.summary import read_arms
 from harness.report.tables import instances as table
 from harness.rows.row import Finding
 
@@ -109,7 +110,7 @@ def test_a_run_without_rows_is_an_empty_table(synthetic: ModuleType, tmp_path: P
     assert "Cases" in table.terminal_text(run)
 
 
-def test_backend_table_has_a_line_per_arm_and_vocabulary(synthetic: ModuleType, tmp_path: Path) -> None:
+def test_the_metrics_have_a_line_per_arm_and_vocabulary(synthetic: ModuleType, tmp_path: Path) -> None:
     rows = [
         synthetic.row(),
         synthetic.row(vocabulary="other", accepted=False),
@@ -117,7 +118,7 @@ def test_backend_table_has_a_line_per_arm_and_vocabulary(synthetic: ModuleType, 
     ]
     header = synthetic.info(synthetic.arms_of(rows))
     run = synthetic.write_run(tmp_path / "run", [[(row, synthetic.ns(1_000, 500))] for row in rows], header)
-    frame = table.backend_table(run)
+    frame = table.metrics_frame(read_arms(run))
     assert list(zip(frame["backend"], frame["vocabulary"], strict=True)) == [
         ("alpha", "tiny"),
         ("beta", "tiny"),

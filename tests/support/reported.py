@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,7 +14,6 @@ import synthetic
 from harness.backend.arm import Arm
 from harness.backend.vocabulary import load_vocabulary
 from harness.cases.case import Case
-from harness.report.cases.data import unpack
 from harness.rows.row import Finding
 
 EVIL = (
@@ -154,6 +155,11 @@ class Scripts(HTMLParser):
     def handle_data(self, text: str) -> None:
         if self.inside:
             self.elements[-1] = self.elements[-1][0], self.elements[-1][1] + text
+
+
+def unpack(text: str) -> Any:
+    """Returns what `harness.report.cases.data.pack` made a text of."""
+    return json.loads(gzip.decompress(base64.b64decode(text)))
 
 
 def on_page(html: str) -> tuple[dict[str, Any], list[Any]]:

@@ -233,11 +233,6 @@ def _zipped(text: str) -> str:
     return base64.b64encode(gzip.compress(text.encode("ascii"), 6, mtime=0)).decode("ascii")
 
 
-def unpack(text: str) -> Any:
-    """Returns the packed value again."""
-    return json.loads(gzip.decompress(base64.b64decode(text)))
-
-
 def fit(explored: Explored, page: int, split: bool = False, usual: int = USUAL, most: int = MOST) -> Packed:
     """Returns the data with what fits beside `page` bytes of the page itself, and what was left off in words.
 

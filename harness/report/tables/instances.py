@@ -77,22 +77,19 @@ def _cell(row: Row, name: str) -> Any:
     return getattr(row, name)
 
 
-def backend_table(run: Path) -> pd.DataFrame:
-    """Returns one line per backend with options and vocabulary, one column per metric. Raises BadInput."""
-    return metrics_frame(read_arms(run))
+def _who(arm: ArmSummary) -> dict[str, Any]:
+    """Returns the columns that say whose line it is."""
+    return {
+        "backend": arm.backend,
+        "backend_version": arm.version,
+        "options": arm.options,
+        "vocabulary": arm.vocabulary,
+    }
 
 
 def metrics_frame(arms: Sequence[ArmSummary]) -> pd.DataFrame:
-    """`backend_table` of arms that were folded already."""
-    lines: list[dict[str, Any]] = []
-    for arm in arms:
-        who = {
-            "backend": arm.backend,
-            "backend_version": arm.version,
-            "options": arm.options,
-            "vocabulary": arm.vocabulary,
-        }
-        lines.append(who | values_of(arm))
+    """Returns one line per backend with options and vocabulary, one column per metric."""
+    lines = [_who(arm) | values_of(arm) for arm in arms]
     frame = pd.DataFrame(lines)
     for name in frame.columns:
         counts = (name in METRICS and METRICS[name].unit != "share") or name.endswith("_n")
@@ -105,14 +102,7 @@ def checks_frame(run: Path) -> pd.DataFrame:
     """Returns a line for each arm and check: in how many cases it found what."""
     counts = ("passed", "failed", "documented", "skipped", "lost", "ours")
     lines = [
-        {
-            "backend": arm.backend,
-            "backend_version": arm.version,
-            "options": arm.options,
-            "vocabulary": arm.vocabulary,
-            "check": name,
-            **{count: getattr(check, count) for count in counts},
-        }
+        {**_who(arm), "check": name, **{count: getattr(check, count) for count in counts}}
         for arm in read_arms(run)
         for name, check in arm.checks.items()
     ]
@@ -177,15 +167,15 @@ def instance_text(run: Path, form: str) -> str:
 
 
 def terminal_text(run: Path) -> str:
-    """`backend_table` of the run for people: styled in the terminal's width if stdout is one, else plain text
-    of 80 columns."""
+    """Returns the metrics of the run for people: styled in the terminal's width if stdout is one, else plain
+    text of 80 columns. Raises BadInput."""
     on = console()
     arms = read_arms(run)
     checks = checks_text(arms, on.width, on.styled)
     return backend_text(metrics_frame(arms), on.width, on.styled) + (f"\n\n{checks}" if checks else "")
 
 
-def checks_text(arms: Sequence[ArmSummary], width: int = 80, styled: bool = False) -> str:
+def checks_text(arms: Sequence[ArmSummary], width: int, styled: bool) -> str:
     """Returns, by check and arm, in how many of the cases looked at the fact does not hold; empty if nothing
     was checked."""
     names = list(dict.fromkeys(name for arm in arms for name in arm.checks))
@@ -196,17 +186,7 @@ def checks_text(arms: Sequence[ArmSummary], width: int = 80, styled: bool = Fals
     parts = []
     for start in range(0, len(arms), fit):
         chosen = arms[start : start + fit]
-        heads = [
-            heading(
-                {
-                    "backend": a.backend,
-                    "options": a.options,
-                    "backend_version": a.version,
-                    "vocabulary": a.vocabulary,
-                }
-            )
-            for a in chosen
-        ]
+        heads = [heading(_who(arm)) for arm in chosen]
         rows = [
             (name.replace("_", " "), [check_cell(name, arm.checks.get(name, nothing)) for arm in chosen])
             for name in names
@@ -230,8 +210,8 @@ def check_cell(name: str, check: CheckSummary) -> str:
 
 
 def backend_text(frame: pd.DataFrame, width: int = 80, styled: bool = False) -> str:
-    """`backend_table`'s frame with a metric per line, the arms side by side as far as they fit into the
-    width."""
+    """Returns the frame of `metrics_frame` with a metric per line, the arms side by side as far as they fit
+    into the width."""
     lines = frame.to_dict("records")
     fit = max(1, (width - 25) // 13)
     parts = []
