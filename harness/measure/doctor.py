@@ -4,7 +4,7 @@ code show on it."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from harness.measure.record import read_measurement
 from harness.measure.session import MeasureRequest, measure
 from harness.measure.show import seen
 from harness.rows.machine import describe_machine, hardware, hardware_key, usable_processors
+from harness.running.session import MEMORY_GB
 
 BUSY = 0.5
 """The load, in processors, above which it is reported that the machine was busy before anything of ours
@@ -52,6 +53,10 @@ class Diagnosis:
     remade: int
     slots: int
 
+    def of_metric(self, metric: str) -> list[Comparison]:
+        """Returns the comparisons in this metric."""
+        return [comparison for comparison in self.comparisons if comparison.metric == metric]
+
 
 def diagnose(
     backend: str | None, vocabulary: str, forks: int | None, out: Path | None, say: Callable[[str], None]
@@ -63,7 +68,7 @@ def diagnose(
     backend = backend or default_backend()
     say(f"measuring {backend} against itself ...")
     request = MeasureRequest(
-        (MEASURED,), backend, None, vocabulary, "quick", out, forks, None, 4.0, ("measure", "doctor")
+        (MEASURED,), backend, None, vocabulary, "quick", out, forks, None, MEMORY_GB, ("measure", "doctor")
     )
     folder, comparisons = measure(request, say)
     recorded = read_measurement(folder)
@@ -141,9 +146,6 @@ def _governor(config: str) -> MachineState:
 
 def diagnosis_text(diagnosis: Diagnosis) -> str:
     """Returns what can be concluded here, in plain words."""
-    by_metric: dict[str, list[Comparison]] = {}
-    for comparison in diagnosis.comparisons:
-        by_metric.setdefault(comparison.metric, []).append(comparison)
     apart = ", ".join(
         f"{comparison.metric} {comparison.family}"
         for comparison in diagnosis.comparisons
@@ -162,26 +164,22 @@ def diagnosis_text(diagnosis: Diagnosis) -> str:
         f"{'metric':12} {'noise floor':>12} {'margin':>8} {'smallest change that would be seen':>36}",
     ]
     for metric in METRICS:
-        for comparison in by_metric.get(metric, []):
-            effect = comparison.margin + 2 * comparison.found.half_width
+        for comparison in diagnosis.of_metric(metric):
             lines.append(
-                f"{metric:12} {comparison.floor:12.2%} {comparison.margin:8.1%} {seen(effect):>36}  "
-                f"{comparison.family}"
+                f"{metric:12} {comparison.floor:12.2%} {comparison.margin:8.1%} "
+                f"{seen(comparison.smallest_effect):>36}  {comparison.family}"
             )
-    lines += ["", *conclusions(diagnosis, by_metric)]
+    lines += ["", *conclusions(diagnosis)]
     return "\n".join(lines)
 
 
 def to_json(diagnosis: Diagnosis) -> dict[str, Any]:
     """Returns the diagnosis as JSON: the advice, the comparisons of the arm with itself, and what can be
     concluded."""
-    by_metric: dict[str, list[Comparison]] = {}
-    for comparison in diagnosis.comparisons:
-        by_metric.setdefault(comparison.metric, []).append(comparison)
-    return {**asdict(diagnosis), "conclusions": list(conclusions(diagnosis, by_metric))}
+    return {**asdict(diagnosis), "conclusions": conclusions(diagnosis)}
 
 
-def conclusions(diagnosis: Diagnosis, by_metric: dict[str, list[Comparison]]) -> Sequence[str]:
+def conclusions(diagnosis: Diagnosis) -> list[str]:
     """Returns a sentence for each kind of claim."""
     sentences = []
     for metric, what in (
@@ -190,8 +188,8 @@ def conclusions(diagnosis: Diagnosis, by_metric: dict[str, list[Comparison]]) ->
         ("cold_fill", "a slower first pass"),
     ):
         effects = [
-            comparison.margin + 2 * comparison.found.half_width
-            for comparison in by_metric.get(metric, [])
+            comparison.smallest_effect
+            for comparison in diagnosis.of_metric(metric)
             if comparison.verdict == "equivalent"
         ]
         if not effects:

@@ -50,6 +50,11 @@ class Comparison:
     """The cases that both arms solve and that are not judged, because one of the arms has no figure in every
     fork that was to measure them; `why` says so."""
 
+    @property
+    def smallest_effect(self) -> float:
+        """Returns the smallest change that would have been seen: the margin and the width of the interval."""
+        return self.margin + 2 * self.found.half_width
+
 
 LogRatios = dict[int, dict[str, dict[int, float]]]
 """The values ln(head / base) by fork, case and round."""
@@ -220,45 +225,45 @@ def _compared(
     figures: Figures, wanted: Sequence[tuple[str, str]], floors: Mapping[tuple[str, str], float]
 ) -> list[tuple[Comparison, list[float]]]:
     """Returns each comparison with the numbers per fork on which it rests."""
-    compared = []
-    copies = {arm.name for arm in figures.measurement.arms if arm.role == "a/a"}
-    for base, head in wanted:
-        for metric in METRICS:
-            for family, traces in figures.families.items():
-                solved = _solved_by_both(traces, base, head)
-                ratios = log_ratios(figures, metric, base, head, solved)
-                judged = set().union(*ratios.values())
-                if not ratios:  # nothing can be judged; the first fork has an estimate, and no interval
-                    some = _log_ratios_of_both(figures, metric, base, head, solved)
-                    ratios = dict(sorted(some.items())[:1])
-                x = per_fork(ratios)
-                if not x:
-                    continue
-                floor = floors[metric, family]
-                estimate, margin = interval(x), margin_of(floor)
-                verdict: Judgement = judge(estimate, margin)
-                plain = mean_ratio(figures, metric, base, head, sorted(set().union(*ratios.values())))
-                compared.append(
-                    (
-                        Comparison(
-                            base,
-                            head,
-                            metric,
-                            family,
-                            len(judged),
-                            estimate,
-                            margin,
-                            floor,
-                            verdict,
-                            "",
-                            plain,
-                            head in copies,
-                            len(solved) - len(judged),
-                        ),
-                        x,
-                    )
-                )
-    return compared
+    compared = (
+        _compared_in(figures, base, head, metric, family, floors[metric, family])
+        for base, head in wanted
+        for metric in METRICS
+        for family in figures.families
+    )
+    return [one for one in compared if one is not None]
+
+
+def _compared_in(
+    figures: Figures, base: str, head: str, metric: str, family: str, floor: float
+) -> tuple[Comparison, list[float]] | None:
+    """Returns one comparison with its numbers per fork; None if no case has figures of both arms."""
+    solved = _solved_by_both(figures.families[family], base, head)
+    ratios = log_ratios(figures, metric, base, head, solved)
+    judged = set().union(*ratios.values())
+    if not ratios:  # nothing can be judged; the first fork has an estimate, and no interval
+        some = _log_ratios_of_both(figures, metric, base, head, solved)
+        ratios = dict(sorted(some.items())[:1])
+    x = per_fork(ratios)
+    if not x:
+        return None
+    estimate, margin = interval(x), margin_of(floor)
+    comparison = Comparison(
+        base,
+        head,
+        metric,
+        family,
+        cases=len(judged),
+        found=estimate,
+        margin=margin,
+        floor=floor,
+        verdict=judge(estimate, margin),
+        why="",
+        mean_ratio=mean_ratio(figures, metric, base, head, sorted(set().union(*ratios.values()))),
+        is_control=any(arm.name == head and arm.role == "a/a" for arm in figures.measurement.arms),
+        unjudged=len(solved) - len(judged),
+    )
+    return comparison, x
 
 
 def confirmation(comparison: Comparison, confirming: Figures) -> tuple[Interval | None, Judgement]:

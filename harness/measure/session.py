@@ -110,7 +110,7 @@ def _measure_in(
 ) -> list[Comparison]:
     info, rows = read_info(folder), list(read_rows(folder))
     arms = measured_arms(info.arms, request.reference)
-    traces, unsolved = plan_traces(folder, info, rows, arms)
+    traces, unsolved = plan_traces(folder, rows, arms)
     if not any(trace.solved_by for trace in traces):
         raise BadInput(
             f"no backend solves any of these cases with a valid instance; see `grammarbench table {folder}`"
@@ -246,7 +246,7 @@ def _named(arms: Sequence[MeasuredArm], text: str) -> MeasuredArm:
 
 
 def plan_traces(
-    folder: Path, info: RunInfo, rows: Sequence[Row], arms: Sequence[MeasuredArm]
+    folder: Path, rows: Sequence[Row], arms: Sequence[MeasuredArm]
 ) -> tuple[list[Trace], dict[str, dict[str, str]]]:
     """Returns the longest instance of every case with a valid one, with the arms that solved the case; and
     why the others did not, by arm and case.
@@ -259,7 +259,9 @@ def plan_traces(
     copies = {arm.name: name for arm in arms if arm.role == "reference" for name in again}
     problems: dict[tuple[str, str], dict[str, str]] = {}
     tokens: dict[tuple[str, str, int], int] = {}
+    dialects: dict[str, set[str]] = {}
     for row in rows:
+        dialects.setdefault(row.suite, set()).add(row.dialect)
         arm = names[row.backend, row.backend_version, row.options]
         if row.instance is not None and row.valid and row.tokens:
             tokens[row.suite, row.case_id, row.instance] = row.tokens
@@ -268,9 +270,6 @@ def plan_traces(
         if judged != "pass" and not is_walked_unjudged:
             why: str = row.status if row.status != "ok" else judged
             problems.setdefault((row.suite, row.case_id), {}).setdefault(arm, why)
-    dialects: dict[str, set[str]] = {}
-    for row in rows:
-        dialects.setdefault(row.suite, set()).add(row.dialect)
     traces: list[Trace] = []
     unsolved: dict[str, dict[str, str]] = {}
     for offset, (suite, _, case) in zip(_offsets(folder), read_cases(folder), strict=True):
@@ -278,9 +277,8 @@ def plan_traces(
         longest = max(lengths, key=lambda number: lengths[number], default=None)
         failed = problems.get((suite, case.id), {})
         if longest is None or not lengths[longest] or any(trace.case_id == case.id for trace in traces):
-            if any(
-                instance.valid for instance in case.instances
-            ):  # there is something to measure, but nobody walked it
+            # Where an instance is valid, there is something to measure, but nobody walked it.
+            if any(instance.valid for instance in case.instances):
                 for name, why in failed.items():
                     unsolved.setdefault(name, {}).setdefault(case.id, why)
             continue

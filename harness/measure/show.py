@@ -164,12 +164,10 @@ def seen(effect: float) -> str:
 
 
 def smallest_effect(comparisons: Sequence[Comparison], figures: Figures) -> dict[str, float]:
-    """Returns, by metric, the margin plus the width of the widest interval between versions of one thing (the
-    A/A arm at least)."""
+    """Returns, by metric, the largest of the smallest effects between versions of one thing (the A/A arm at
+    least)."""
     effects: dict[str, float] = {}
     for comparison in comparisons:
         if is_change(comparison, figures):
-            effects[comparison.metric] = max(
-                effects.get(comparison.metric, 0.0), comparison.margin + 2 * comparison.found.half_width
-            )
+            effects[comparison.metric] = max(effects.get(comparison.metric, 0.0), comparison.smallest_effect)
     return {metric: effects[metric] for metric in METRICS if metric in effects}

@@ -193,7 +193,7 @@ def test_the_handler_answers_in_process(measured: Path, monkeypatch: pytest.Monk
 def test_a_case_is_solved_whatever_becomes_of_what_nobody_judges(measured: Path) -> None:
     """An instance that is contested is held against no arm, whether the arm takes it or not; our own failure
     on it is no walk."""
-    info, rows = read_info(measured), list(read_rows(measured))
+    rows = list(read_rows(measured))
     arms = read_measurement(measured).measurement.arms
     digits = read_measurement(measured).measurement.traces[0].case_id
 
@@ -201,7 +201,7 @@ def test_a_case_is_solved_whatever_becomes_of_what_nobody_judges(measured: Path)
         contested = [
             replace(row, **changed) if (row.case_id, row.instance) == (digits, 1) else row for row in rows
         ]
-        traces, unsolved = plan_traces(measured, info, contested, arms)
+        traces, unsolved = plan_traces(measured, contested, arms)
         (trace,) = [each for each in traces if each.case_id == digits]
         return trace.solved_by, {arm: why[digits] for arm, why in unsolved.items() if digits in why}
 

@@ -15,6 +15,7 @@ from harness.diagnose.adjudicate.verdicts import formats_asserted
 from harness.oracle.automaton import NoOracle
 from harness.oracle.completion import short_completion
 from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
+from harness.oracle.json_schema.budget import SECONDS
 from harness.oracle.language import documents_of
 
 Answer: TypeAlias = Literal["yes", "no", "formats", "unknown"]
@@ -94,6 +95,6 @@ class Reference:
         return "formats" if len(answers) > 1 else "yes" if True in answers else "no"
 
     def _documents(
-        self, mode: bool, layout: Layout | None = None, seconds: float | None = None
+        self, mode: bool, layout: Layout | None = None, seconds: float = SECONDS
     ) -> JsonSchemaAutomaton:
         return documents_of(self.case.grammar.text, self.case.draft, mode, seconds=seconds, layout=layout)

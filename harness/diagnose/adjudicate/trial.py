@@ -43,8 +43,6 @@ class Settings:
 
     positions: int | None = 8
     """The number of positions of a text at which masks are compared; None means all."""
-    followed: int = 24
-    """The number of disputed tokens of a case from which arms finish documents."""
     tries: int = 3
     """The number of documents that are finished from one disputed token."""
     timeout_s: float = 10.0
@@ -53,6 +51,10 @@ class Settings:
     """The seconds that a compile may take; an adjudication allows at least what its run allowed."""
     formats: bool = False
     """Whether formats are assertions."""
+
+
+FOLLOWED = 24
+"""The number of disputed tokens of a case from which arms finish documents."""
 
 
 @dataclass(eq=False)
@@ -279,7 +281,7 @@ class Trial:
 
     def _is_followed(self, dispute: Dispute) -> bool:
         """May arms be asked to finish documents from one more dispute?"""
-        if self.followed == self.settings.followed:
+        if self.followed == FOLLOWED:
             return False
         if self.refusals[dispute.forbidding] >= FOLLOW_UP_LIMIT:
             self.passed_over[dispute.forbidding] += 1

@@ -20,6 +20,7 @@ from harness.measure.growth.conclude import FIGURES, Figure
 from harness.measure.growth.record import Point
 from harness.measure.growth.session import LOADER, SLOW_NS, measured_point
 from harness.measure.growth.show import amount
+from harness.running.session import MEMORY_GB
 from harness.text import one_line
 
 FORKS = 3
@@ -41,7 +42,6 @@ class GrowthQuestion:
     metric: str
     vocabulary: str
     timeout_s: float = 10.0
-    memory_gb: float = 4.0
 
 
 @dataclass(frozen=True)
@@ -164,9 +164,8 @@ def release_cost(question: GrowthQuestion, axis: Axis, spec: BackendSpec, python
     smallest: list[float] = []
     for fork in range(FORKS):
         arguments = {"spec": str(spec), "vocabulary": question.vocabulary}
-        memory_bytes = int(question.memory_gb * 1e9)
         with Service(
-            LOADER, arguments, memory_bytes, python, {"PYTHONHASHSEED": str(fork)}, keeps_output=True
+            LOADER, arguments, int(MEMORY_GB * 1e9), python, {"PYTHONHASHSEED": str(fork)}, keeps_output=True
         ) as service:
             try:
                 service.wait()

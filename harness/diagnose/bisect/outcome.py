@@ -76,7 +76,6 @@ class Question:
     vocabulary: str = "probe"
     effort: int = 2
     timeout_s: float = 10.0
-    memory_gb: float = 4.0
 
 
 @dataclass(frozen=True)
@@ -325,7 +324,6 @@ def walked(question: Question, spec: BackendSpec) -> tuple[Row, ...]:
             vocabularies=(question.vocabulary,),
             out=Path(folder, "run"),
             timeout_s=question.timeout_s,
-            memory_gb=question.memory_gb,
             effort=question.effort,
             only=(question.case,),
         )

@@ -19,6 +19,7 @@ from harness.errors import BadInput
 from harness.measure.figures import METRICS
 from harness.measure.session import SUITES, MeasureRequest, measure
 from harness.measure.statistics import Interval
+from harness.running.session import MEMORY_GB
 from harness.text import one_line
 
 
@@ -128,7 +129,7 @@ def ratio(
             out=Path(folder, "run"),
             forks=None,
             timeout_s=question.timeout_s,
-            memory_gb=question.memory_gb,
+            memory_gb=MEMORY_GB,
             argv=(),
             case=question.case,
         )

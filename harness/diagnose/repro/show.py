@@ -180,7 +180,8 @@ def _yes(flag: bool) -> str:
     return "yes" if flag else "NO "
 
 
-def indented(text: str, limit: int = LONGEST_GRAMMAR) -> str:
+def indented(text: str) -> str:
     """Returns the text, cut and indented."""
-    cut = text if len(text) <= limit else f"{text[:limit]} ... ({len(text) - limit} characters more)"
+    more = len(text) - LONGEST_GRAMMAR
+    cut = text if more <= 0 else f"{text[:LONGEST_GRAMMAR]} ... ({more} characters more)"
     return "".join(f"    {one_line(line, spelled=True)}\n" for line in cut.splitlines() or [""])

@@ -10,18 +10,17 @@ from harness.diagnose.repro.find import Failure
 from harness.diagnose.repro.show import heading, heading_to_json, indented, validity_words, with_script
 from harness.diagnose.repro.standalone import Shown, stand_alone
 from harness.diagnose.shrink import Fault, Outcome, Shrunk, outcome_of, shrink
-from harness.diagnose.shrink.search import CANDIDATES, SECONDS
 from harness.errors import BadInput
 from harness.rows.row import CHECKS_MODE, Row
 from harness.text import counted, one_line
 
 
-def shrink_failure(failure: Failure, *, seconds: float = SECONDS, candidates: int = CANDIDATES) -> Shrunk:
-    """Returns the failure, as small as the budget makes it. Raises BadInput if the backend does not load, and
-    for an output that is said by its tokens."""
+def shrink_failure(failure: Failure) -> Shrunk:
+    """Returns the failure, as small as the usual budget makes it. Raises BadInput if the backend does not
+    load, and for an output that is said by its tokens."""
     if failure.instance.tokens:
         raise BadInput("only outputs that are texts are made smaller; this one is said by its tokens")
-    return shrink(fault_of(failure), seconds=seconds, candidates=candidates, python=failure.python)
+    return shrink(fault_of(failure), python=failure.python)
 
 
 def fault_of(failure: Failure) -> Fault:
