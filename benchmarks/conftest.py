@@ -234,7 +234,7 @@ class Speed:
             "measurement": str(self.folder.resolve()),
             "reference": self.reference,
             "forks": len(self.figures.forks),
-            "proven": is_proven(self.comparisons, self.figures),
+            "proven": is_proven(self.comparisons),
             "arms": [asdict(arm) for arm in of.arms],
             "unsolved": {
                 arm: {labels[case]: why for case, why in cases.items()} for arm, cases in of.unsolved.items()

@@ -150,7 +150,7 @@ def measure(options: argparse.Namespace) -> int:
     )
     folder, comparisons = measure_session(request, say)
     figures = Figures(read_measurement(folder))
-    proven = is_proven(comparisons, figures)
+    proven = is_proven(comparisons)
 
     def text() -> str:
         on = console()

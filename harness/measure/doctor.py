@@ -13,7 +13,7 @@ from harness.backend.describe import catalogue
 from harness.cases.suite import MEASURED
 from harness.errors import BadInput
 from harness.measure.estimate import Comparison, is_proven
-from harness.measure.figures import METRICS, Figures
+from harness.measure.figures import METRICS
 from harness.measure.record import read_measurement
 from harness.measure.session import MeasureRequest, measure
 from harness.measure.show import seen
@@ -72,7 +72,6 @@ def diagnose(
     )
     folder, comparisons = measure(request, say)
     recorded = read_measurement(folder)
-    figures = Figures(recorded)
     wall = sum(slot.wall_ns for slot in recorded.slots) / 1e9
     return Diagnosis(
         hardware_key(hardware()),
@@ -80,7 +79,7 @@ def diagnose(
         backend,
         folder,
         tuple(comparisons),
-        is_proven(comparisons, figures),
+        is_proven(comparisons),
         sum(slot.stolen_s for slot in recorded.slots) / wall if wall else 0.0,
         sum(slot.again > 0 for slot in recorded.slots),
         len(recorded.slots),

@@ -371,8 +371,7 @@ def _more_forks_help(comparison: Comparison, figures: Figures) -> bool:
     return not comparison.unjudged or judge(comparison.found, comparison.margin) == "inconclusive"
 
 
-def is_proven(comparisons: Iterable[Comparison], figures: Figures) -> bool:
+def is_proven(comparisons: Iterable[Comparison]) -> bool:
     """Returns whether the A/A arm is equivalent wherever it was measured."""
-    copies = {measured.name for measured in figures.measurement.arms if measured.role == "a/a"}
-    controls = [comparison for comparison in comparisons if comparison.head in copies]
+    controls = [comparison for comparison in comparisons if comparison.is_control]
     return bool(controls) and all(control.verdict == "equivalent" for control in controls)

@@ -135,7 +135,7 @@ def proof_text(figures: Figures, comparisons: Sequence[Comparison], on: Console 
     margins: dict[str, float] = {}
     for comparison in comparisons:
         margins[comparison.metric] = max(comparison.margin, margins.get(comparison.metric, 0.0))
-    proven = is_proven(comparisons, figures)
+    proven = is_proven(comparisons)
     sentence = "proven: two arms of identical code came out equivalent everywhere"
     if not proven:
         sentence = "UNPROVEN in part: two arms of identical code did not come out equivalent everywhere"

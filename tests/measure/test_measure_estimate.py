@@ -47,7 +47,7 @@ def test_eight_percent_is_regressed_and_its_inverse_improved(tmp_path: Path) -> 
 def test_less_than_the_margin_is_no_change(tmp_path: Path, head: float) -> None:
     found = measured(tmp_path, head)
     assert set(verdicts(found).values()) == {"equivalent"}
-    assert is_proven(found, Figures(read_measurement(tmp_path)))
+    assert is_proven(found)
 
 
 def test_one_fork_would_have_seen_no_change(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_without_an_equivalent_copy_nothing_is_said(tmp_path: Path) -> None:
     found = conclude(tmp_path)
     assert verdicts(found)["fill"] == "unproven"
     assert verdicts(found)["matcher_new"] == "equivalent"  # there the copy is the same
-    assert not is_proven(found, Figures(read_measurement(tmp_path)))
+    assert not is_proven(found)
     assert undecided(found, Figures(read_measurement(tmp_path)))
     assert "UNPROVEN" in show.text(Figures(read_measurement(tmp_path)), found)
 

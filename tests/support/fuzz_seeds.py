@@ -207,7 +207,7 @@ def read_measured(folder: Path) -> None:
     recorded = read_measurement(folder)
     figures = Figures(recorded)
     comparisons = conclude(folder)
-    is_proven(comparisons, figures)
+    is_proven(comparisons)
     is_shown(measure_show.text(figures, comparisons, means=True))
     pairs = compare.compare_arms(folder)
     is_shown(compare.pairs_text(pairs))

@@ -93,7 +93,7 @@ def entries_of(folder: Path) -> tuple[str, str, list[Entry]]:
         raise Incomplete(f"{folder}: this measurement has no end and goes into no history")
     figures, measurement = Figures(recorded), recorded.measurement
     comparisons = compare(figures)
-    proven = is_proven(comparisons, figures)
+    proven = is_proven(comparisons)
     arms = {arm.name: arm for arm in measurement.arms}
     reference = next(arm for arm in measurement.arms if arm.role == "reference")
     ratios = {

@@ -82,7 +82,7 @@ class Measured:
 
     @property
     def is_proven(self) -> bool:
-        return is_proven(self.comparisons, self.figures)
+        return is_proven(self.comparisons)
 
 
 @dataclass(frozen=True)
