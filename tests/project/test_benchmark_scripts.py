@@ -39,7 +39,6 @@ WRONG = [
     ("maskbench_table", "no_run"),
     ("memory", "1000"),
     ("memory", "many"),
-    ("oracle", "no_vocabulary"),
     ("overhead", "no_folder"),
     ("pictures", "no_page.html"),
     ("ray_sweep", "neither"),
