@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from harness.outcomes.case_state import FAILED
 from harness.outcomes.metrics import METRICS
@@ -21,85 +22,36 @@ COUNTED_TITLES = {name: METRICS[name].title.lower() for name in COUNTED}
 """How tables for people head these columns."""
 
 
+FIGURES = ("arm", "family", "name", "unit", "better", "value", "low", "high", "values")
+
+FAILING = (
+    "arm", "suite", "case", "case_id", "faults", "documented", "outcome", "state", "said", "repro",
+)  # fmt: skip
+
+
 def files(result: Result) -> dict[str, str]:
-    figures = [
-        (
-            figure.arm,
-            figure.family,
-            figure.name,
-            figure.unit,
-            figure.better,
-            figure.value,
-            figure.low,
-            figure.high,
-            figure.values,
-            result.sample,
-        )
-        for figure in result.figures
-    ]
-    failing = [
-        (
-            failing_case.arm,
-            failing_case.suite,
-            failing_case.case,
-            failing_case.case_id,
-            " ".join(failing_case.faults),
-            " ".join(failing_case.documented),
-            failing_case.outcome,
-            failing_case.state,
-            failing_case.said,
-            failing_case.repro,
-            result.sample,
-        )
-        for failing_case in result.failing
-    ]
-    counts = [
-        (
-            count.arm,
-            count.suite,
-            *(getattr(count, name) for name in COUNTED),
-            count.conformance,
-            result.sample,
-        )
-        for count in result.counts
-    ]
     return {
-        "cases.csv": _table(("arm", "suite", *COUNTED, "conformance", "sample"), counts),
-        "figures.csv": _table(
-            ("arm", "family", "name", "unit", "better", "value", "low", "high", "values", "sample"), figures
-        ),
-        "failing.csv": _table(
-            (
-                "arm",
-                "suite",
-                "case",
-                "case_id",
-                "faults",
-                "documented",
-                "outcome",
-                "state",
-                "said",
-                "repro",
-                "sample",
-            ),
-            failing,
-        ),
+        "cases.csv": _table(("arm", "suite", *COUNTED, "conformance"), result.counts, result.sample),
+        "figures.csv": _table(FIGURES, result.figures, result.sample),
+        "failing.csv": _table(FAILING, result.failing, result.sample),
     }
 
 
-def _table(header: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
+def _table(columns: Sequence[str], of: Iterable[object], sample: str) -> str:
+    """Returns a line for each of the objects, with its attributes of these names, and behind them the
+    sample."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(header)
-    for line in lines:
-        writer.writerow(
-            [
-                ""
-                if cell is None
-                else spreadsheet(one_line(cell, 2000, spelled=True))
-                if isinstance(cell, str)
-                else cell
-                for cell in line
-            ]
-        )
+    writer.writerow((*columns, "sample"))
+    for one in of:
+        writer.writerow([*(_cell(getattr(one, name)) for name in columns), _cell(sample)])
     return file.getvalue()
+
+
+def _cell(value: Any) -> object:
+    """Returns what a cell holds: nothing for None, words with blanks between for several."""
+    if isinstance(value, tuple | list):
+        value = " ".join(value)
+    if isinstance(value, str):
+        return spreadsheet(one_line(value, 2000, spelled=True))
+    return "" if value is None else value
