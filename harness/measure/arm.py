@@ -10,21 +10,20 @@ import resource
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from harness.backend.grammar import Adapter, CompiledGrammar, Grammar, GrammarObject, overrides, unpack_mask
-from harness.backend.options import option_table
 from harness.backend.process.child import Answer, Handler
 from harness.backend.process.fork import peak_rss, reset_peak_rss
-from harness.backend.process.system import rss_bytes
 from harness.backend.registry import BackendSpec, make, parse_specs
 from harness.backend.vocabulary import load_vocabulary
 from harness.cases.case_line import case_at
 from harness.measure import passes
+from harness.measure.child import resident_bytes, with_option
 
 MOST_PASSES = 10
 MOST_SECONDS = 1.0
@@ -187,7 +186,7 @@ class MeasureHandler:
         forced bytes, and serialized size. Also what compiling took besides time: `compile_peak_bytes`, by how
         much the peak of the resident set rose."""
         held, size = self.prepared[offset], self.adapter.vocabulary.size
-        before = _resident()
+        before = resident_bytes()
         reset_peak_rss()
         compiled = self.adapter.compile(held.grammar)
         counted: dict[str, Any] = {"compile_peak_bytes": max(0, peak_rss() - before)}
@@ -215,7 +214,7 @@ class MeasureHandler:
         With `cache` the first compile is not among them; with `threads` all processors may be used.
         """
         if option not in self.variants:
-            self.variants[option] = self._with(option, value)
+            self.variants[option] = with_option(self.adapter, self.spec, option, value)
         adapter = self.variants[option]
         if adapter is None:
             return {}, b""
@@ -228,16 +227,6 @@ class MeasureHandler:
                 times.append(clock() - start)
                 del compiled  # freeing it is no part of a compile: it is kept until the clock is read
         return {}, np.array(times, "<i8").tobytes()
-
-    def _with(self, option: str, value: str) -> Adapter | None:
-        if option in dict(self.spec.options) or option not in {
-            option.name for option in option_table(type(self.adapter))
-        }:
-            return None
-        return make(
-            replace(self.spec, options=tuple(sorted((*self.spec.options, (option, value))))),
-            self.adapter.vocabulary,
-        )
 
     @contextmanager
     def _all_processors(self, wanted: bool) -> Iterator[None]:
@@ -265,7 +254,3 @@ def _forced_bytes(grammar_object: GrammarObject) -> int:
 def _switches() -> int:
     """Returns how often the system took the processor away from this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
-
-
-def _resident() -> int:
-    return rss_bytes(os.getpid()) or peak_rss()

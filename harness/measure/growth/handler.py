@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import gc
 import math
-import os
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -22,13 +20,11 @@ from harness.backend.grammar import (
     InvalidGrammar,
     UnsupportedGrammar,
 )
-from harness.backend.options import option_table
 from harness.backend.process.child import Answer, Handler
-from harness.backend.process.fork import peak_rss
-from harness.backend.process.system import rss_bytes
 from harness.backend.registry import BackendSpec, make, parse_specs
 from harness.backend.vocabulary import load_vocabulary
 from harness.errors import describe
+from harness.measure.child import resident_bytes, with_option
 from harness.measure.growth.axes import TINY, GrownCase, axes, different_schema
 from harness.measure.growth.record import SHORT_NS
 from harness.measure.passes import Mask, timed
@@ -93,7 +89,6 @@ class GrowthHandler:
         self.mask = Mask(adapter)
         self.case: GrownCase | None = None
         self.compiled: CompiledGrammar | None = None
-        self.caching: Adapter | None = None
 
     def __call__(self, message: dict[str, Any], _: bytes) -> Answer:
         operations: dict[str, Callable[..., dict[str, Any]]] = {
@@ -121,10 +116,10 @@ class GrowthHandler:
         family = axes()[axis]
         self.case = case = family.grow(size)
         self._warm_up(family.dialect)
-        before = _resident()
+        before = resident_bytes()
         try:
             compile_ns, wall_ns, compiled = cpu_timed(partial(self.adapter.compile, case.grammar))
-            after = _resident()
+            after = resident_bytes()
             start_ns, grammar_object = timed(compiled.start)
             fill_ns, _ = timed(self.mask.filler(grammar_object))
         except (UnsupportedGrammar, InvalidGrammar) as refusal:
@@ -172,19 +167,29 @@ class GrowthHandler:
             for number in range(passes + 1):
                 if number > 1 and time.process_time() > until:
                     break
-                grammar_object = self.compiled.start()
-                fill, accept = self.mask.filler(grammar_object), grammar_object.accept_token
-                for place, token in enumerate(tokens):
-                    if place in filled:
-                        fill_ns, _ = timed(fill)
-                        if number and place in places:
-                            least[place] = min(fill_ns, least.get(place, fill_ns))
-                    if not accept(token):
-                        answer["refused_at"] = place
-                        break
+                times, refused_at = self._one_pass(self.compiled, tokens, filled)
+                if refused_at is not None:
+                    answer["refused_at"] = refused_at
+                for place in places & times.keys() if number else ():
+                    least[place] = min(times[place], least.get(place, times[place]))
         except Exception as error:
             answer["raised"] = describe(error, 300)
         return {"mask_ns": [least[place] for place in sorted(least)], **answer}
+
+    def _one_pass(
+        self, compiled: CompiledGrammar, tokens: Sequence[int], filled: Set[int]
+    ) -> tuple[dict[int, int], int | None]:
+        """Returns the nanoseconds of the fill at each place that is to be filled, and the place of the token
+        that the backend refuses, where it does."""
+        grammar_object = compiled.start()
+        fill, accept = self.mask.filler(grammar_object), grammar_object.accept_token
+        times = {}
+        for place, token in enumerate(tokens):
+            if place in filled:
+                times[place], _ = timed(fill)
+            if not accept(token):
+                return times, place
+        return times, None
 
     def again(self) -> dict[str, Any]:
         """Compiles the same grammar once more: by the same adapter, and twice by one with its cache on, where
@@ -193,24 +198,13 @@ class GrowthHandler:
         answer: dict[str, Any] = {"again_ns": None, "cached_ns": None, "raised": ""}
         try:
             answer["again_ns"], _ = cost_of(partial(self.adapter.compile, self.case.grammar))
-            caching = self._with_cache()
+            caching = with_option(self.adapter, self.spec, "cache", "true")
             if caching is not None:
                 caching.compile(self.case.grammar)
                 answer["cached_ns"], _ = cost_of(partial(caching.compile, self.case.grammar))
         except Exception as error:
             answer["raised"] = describe(error, 300)
         return answer
-
-    def _with_cache(self) -> Adapter | None:
-        """Returns an adapter with the option `cache` on; None where there is none, or where the arm sets it
-        itself."""
-        offered = {option.name for option in option_table(type(self.adapter))}
-        if "cache" not in offered or "cache" in dict(self.spec.options):
-            return None
-        if self.caching is None:
-            options = tuple(sorted((*self.spec.options, ("cache", "true"))))
-            self.caching = make(replace(self.spec, options=options), self.adapter.vocabulary)
-        return self.caching
 
     def schemas(self, first: int, count: int, seconds: float) -> dict[str, Any]:
         """Compiles `count` different schemas and fills a mask of each, dropping each before the next, until
@@ -233,14 +227,10 @@ class GrowthHandler:
                     break
             gc.collect()
             answer["compile_ns"] = sorted(spent)[len(spent) // 2]
-            resident = _resident()
+            resident = resident_bytes()
             early = [cost_of(partial(self.adapter.compile, different_schema(n)))[0] for n in range(EARLY)]
             answer["first_again_ns"] = sorted(early)[EARLY // 2]
         except Exception as error:
-            answer["raised"], resident = describe(error, 300), _resident()
+            answer["raised"], resident = describe(error, 300), resident_bytes()
         used = time.process_time() - until + seconds
         return {"done": len(spent), "rss_bytes": resident, "cpu_s": used, **answer}
-
-
-def _resident() -> int:
-    return rss_bytes(os.getpid()) or peak_rss()

@@ -6,7 +6,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -161,19 +163,17 @@ class GrowthSession:
         """Measures every point that is missing, and anew what failed in our own code. In a fork the arms take
         turns axis by axis, so that a drift of the machine meets all of them."""
         families = axes()
-        for fork in range(self.plan.forks):
-            for vocabulary in self.plan.vocabularies:
-                services = {one.name: self._service(one, vocabulary, fork) for one in self.plan.arms}
-                try:
-                    for axis in self.plan.axes:
-                        for one in self.plan.arms:
-                            if axis == SCHEMAS:
-                                self._schemas(services[one.name], one, vocabulary, fork)
-                            else:
-                                self._along(services[one.name], one, vocabulary, fork, families[axis])
-                finally:
-                    for service in services.values():
-                        service.close()
+        for fork, vocabulary in product(range(self.plan.forks), self.plan.vocabularies):
+            with ExitStack() as stack:
+                services = [
+                    stack.enter_context(self._service(one, vocabulary, fork)) for one in self.plan.arms
+                ]
+                for axis in self.plan.axes:
+                    for service, one in zip(services, self.plan.arms, strict=True):
+                        if axis == SCHEMAS:
+                            self._schemas(service, one, vocabulary, fork)
+                        else:
+                            self._along(service, one, vocabulary, fork, families[axis])
 
     def _service(self, one: GrowthArm, vocabulary: str, fork: int) -> Service:
         arguments = {"spec": one.spec, "vocabulary": vocabulary}
