@@ -69,7 +69,7 @@ def token_texts(vocabulary: Vocabulary) -> list[tuple[int, str, bool]]:
     allows any broken bytes, and a grammar that names a non-ASCII character allows none of the tokens that
     begin it. That is how the library treats UTF-8, and it is left as it is.
     """
-    plain = parts.plain_tokens(vocabulary)
+    plain = vocabulary.plain_tokens()
     return [(token, text.decode("utf-8", "replace"), False) for token, text in plain.items()]
 
 

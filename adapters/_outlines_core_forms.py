@@ -88,7 +88,7 @@ def token_map(vocabulary: Vocabulary, loader: Loader) -> tuple[Loader, TokenMap]
         with own_loader_at_work("outlines-core"), _hub_of(folder) as name:
             return "library", TokenMap.from_pretrained(name)
     ids: dict[bytes, list[int]] = {}
-    for token, text in parts.plain_tokens(vocabulary).items():
+    for token, text in vocabulary.plain_tokens().items():
         ids.setdefault(text, []).append(token)
     return "bytes", TokenMap(vocabulary.eos_token, ids)
 

@@ -58,11 +58,11 @@ REFUSALS = (
 class _FormatronObject(GrammarObject):
     __slots__ = ("_buffer", "_ends", "_engine", "_row", "_size", "_terminated")
 
-    def __init__(self, engine: kbnf.Engine, vocabulary: Vocabulary, terminated: bool = False) -> None:
+    def __init__(self, engine: kbnf.Engine, vocabulary: Vocabulary) -> None:
         self._engine = engine
         self._ends = vocabulary.eos_tokens
         self._size = vocabulary.size
-        self._terminated = terminated
+        self._terminated = False
         # It writes whole words of 64 bits, and may so write behind a mask.
         self._buffer = np.zeros((vocabulary.size + 63) // 64, dtype=np.uint64)
         self._row: Bitmask = self._buffer.view(np.int32)[: vocabulary.words]
@@ -137,7 +137,7 @@ class Formatron(Adapter):
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         super().__init__(vocabulary)
-        texts = parts.plain_tokens(vocabulary)
+        texts = vocabulary.plain_tokens()
         self._vocabulary = kbnf.Vocabulary(
             {token: kbnf.Token(text) for token, text in texts.items()},
             {token: text.decode("utf-8", "replace") for token, text in texts.items()},

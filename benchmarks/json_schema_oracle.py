@@ -235,9 +235,8 @@ def timed(call: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
 def plain_mask(vocabulary: Vocabulary, automaton: Automaton[Any], state: int) -> TokenSet:
     """Returns the mask of a state, found by walking each token by itself."""
     mask = np.zeros(vocabulary.size, dtype=np.bool_)
-    never = {*vocabulary.special_tokens, *vocabulary.padding_tokens}
-    for token, text in enumerate(vocabulary.tokens):
-        mask[token] = bool(text) and token not in never and automaton.run(state, text) != DEAD
+    for token, text in vocabulary.plain_tokens().items():
+        mask[token] = automaton.run(state, text) != DEAD
     mask[vocabulary.eos_token] = automaton.accepting(state)
     return mask
 

@@ -19,7 +19,6 @@ from harness.backend.grammar import FLOATS, Bitmask, Grammar, InvalidGrammar, Ke
 from harness.backend.layout import Layout
 from harness.backend.tag_formats import Format, has_format, read_tag
 from harness.backend.tag_formats.forms import has_tokens
-from harness.backend.vocabulary import Vocabulary
 
 T = TypeVar("T")
 
@@ -112,12 +111,6 @@ def reads_tokens(grammar: Grammar) -> bool:
     InvalidGrammar."""
     format = format_of(grammar.text) if grammar.dialect == "structural_tag" else None
     return format is not None and has_tokens(format)
-
-
-def plain_tokens(vocabulary: Vocabulary) -> dict[int, bytes]:
-    """Returns the bytes of each token that is text: no end-of-sequence, special, padding or empty token."""
-    left_out = {*vocabulary.special_tokens, *vocabulary.padding_tokens}
-    return {token: text for token, text in enumerate(vocabulary.tokens) if text and token not in left_out}
 
 
 def require_place(bitmask: Bitmask, words: int) -> None:

@@ -215,9 +215,10 @@ def prepare(vocabulary: Vocabulary) -> None:
 @lru_cache(maxsize=4)
 def first_bytes(vocabulary: Vocabulary) -> NDArray[np.int16]:
     """Returns the first byte of each plain-text token; -1 for specials, padding and empty tokens."""
-    never = {*vocabulary.special_tokens, *vocabulary.padding_tokens}
-    texts = enumerate(vocabulary.tokens)
-    return np.array([text[0] if text and token not in never else -1 for token, text in texts], dtype=np.int16)
+    firsts = np.full(vocabulary.size, -1, dtype=np.int16)
+    for token, text in vocabulary.plain_tokens().items():
+        firsts[token] = text[0]
+    return firsts
 
 
 @lru_cache(maxsize=4)

@@ -35,10 +35,9 @@ class TokenIndex:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.first = vocabulary.ids_by_bytes
-        never = {*vocabulary.special_tokens, *vocabulary.padding_tokens}
         again: dict[bytes, list[int]] = defaultdict(list)
-        for token, text in enumerate(vocabulary.tokens):
-            if text and token not in never and self.first[text] != token:
+        for token, text in vocabulary.plain_tokens().items():
+            if self.first[text] != token:
                 again[text].append(token)
         self._all = {text: (self.first[text], *others) for text, others in again.items()}
         lengths: dict[bytes, set[int]] = defaultdict(set)
@@ -309,14 +308,3 @@ def drift(vocabulary: Vocabulary, tokens: Sequence[int]) -> int:
     canonical = vocabulary.encode(vocabulary.decode(plain))
     own = set(zip(spans(vocabulary, canonical), canonical, strict=True))
     return sum(span not in own for span in zip(spans(vocabulary, plain), plain, strict=True))
-
-
-def stable(vocabulary: Vocabulary, tokens: Sequence[int]) -> int:
-    """Returns how many leading ids are those of the emitted text's canonical tokenization. So much of a cache
-    is kept when the text is retokenized."""
-    plain = [token for token in tokens if token not in vocabulary.special_tokens]
-    canonical = vocabulary.encode(vocabulary.decode(plain))
-    pairs = zip(plain, canonical, strict=False)
-    return next(
-        (at for at, (ours, theirs) in enumerate(pairs) if ours != theirs), min(len(plain), len(canonical))
-    )

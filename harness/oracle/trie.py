@@ -39,10 +39,7 @@ class TokenTrie:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
-        never = {*vocabulary.special_tokens, *vocabulary.padding_tokens}
-        texts = sorted(
-            (text, token) for token, text in enumerate(vocabulary.tokens) if text and token not in never
-        )
+        texts = sorted((text, token) for token, text in vocabulary.plain_tokens().items())
         self.levels = _levels(texts)
         self._size = 1 + sum(len(level.bytes) for level in self.levels)
         self._node = np.zeros(vocabulary.size, dtype=np.intp)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harness.backend.bridge.twins import twins
 from harness.backend.vocabulary import Vocabulary
 from harness.backend.vocabulary.byte_level import letters_of_bytes
 from harness.backend.vocabulary.own_tokenizer import own_tokenizer
@@ -29,12 +28,7 @@ def _made(vocabulary: Vocabulary) -> PreTrainedTokenizerFast:
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    left_out = twins(vocabulary).keys() | vocabulary.special_tokens.keys() | vocabulary.padding_tokens
-    pieces = {
-        letters_of_bytes(text): token
-        for token, text in enumerate(vocabulary.tokens)
-        if text and token not in left_out
-    }
+    pieces = {letters_of_bytes(text): token for text, token in vocabulary.ids_by_bytes.items()}
     names: dict[int, str] = {}
     for token in sorted(set(range(vocabulary.size)) - set(pieces.values()) - vocabulary.padding_tokens):
         name = vocabulary.special_tokens.get(token, f"<|reserved_{token}|>")

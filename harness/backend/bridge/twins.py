@@ -15,12 +15,7 @@ from harness.backend.vocabulary import Vocabulary
 def twins(vocabulary: Vocabulary) -> dict[int, int]:
     """Returns each plain id whose bytes a lower id has too, and that id."""
     first = vocabulary.ids_by_bytes
-    never = vocabulary.special_tokens.keys() | vocabulary.padding_tokens
-    return {
-        token: first[text]
-        for token, text in enumerate(vocabulary.tokens)
-        if text and token not in never and first[text] != token
-    }
+    return {token: first[text] for token, text in vocabulary.plain_tokens().items() if first[text] != token}
 
 
 class Twins:

@@ -85,13 +85,18 @@ class Vocabulary:
             digest.update(len(token).to_bytes(4, "little") + token)
         return digest.hexdigest()
 
+    def plain_tokens(self) -> dict[int, bytes]:
+        """Returns the bytes of each id that is text, as specials (end-of-sequence among them), padding and
+        empty tokens are not."""
+        left_out = {*self.special_tokens, *self.padding_tokens}
+        return {token: text for token, text in enumerate(self.tokens) if text and token not in left_out}
+
     @cached_property
     def ids_by_bytes(self) -> dict[bytes, int]:
         """Returns the lowest id of each non-empty byte string that is plain text."""
         ids: dict[bytes, int] = {}
-        for token, text in enumerate(self.tokens):
-            if text and token not in self.special_tokens and token not in self.padding_tokens:
-                ids.setdefault(text, token)
+        for token, text in self.plain_tokens().items():
+            ids.setdefault(text, token)
         return ids
 
     @cached_property
