@@ -79,7 +79,7 @@ def check_runs_end_where_they_must(subject: Subject) -> Iterator[Finding]:
     documents = _documents(subject, EVERY_SPELLING)
     if documents is None and subject.case.grammar.dialect != "json_schema":
         raise NotApplicable("whether it is inside of JSON, only a reference says, and there is none")
-    bound = longest_white_space(_layout_of(subject))
+    bound = longest_white_space(subject.layout)
     for place, run in runs(subject, documents):
         beyond = None if documents is None else _beyond(subject, documents, place, run)
         _count(subject, place, run, is_in_schema=documents is not None and beyond is None)
@@ -95,11 +95,6 @@ def longest_white_space(layout: Layout | None) -> int | None:
     if layout is None:
         return None
     return layout.longest_run if layout.separators is None else max(map(len, layout.separators))
-
-
-def _layout_of(subject: Subject) -> Layout | None:
-    is_tag = subject.case.grammar.dialect == "structural_tag"
-    return subject.adapter.layout_in_tags if is_tag else subject.adapter.layout
 
 
 def runs(subject: Subject, documents: Outputs | None) -> Iterator[tuple[Place, Run]]:

@@ -7,7 +7,7 @@ from itertools import takewhile
 
 import numpy as np
 
-from harness.checks.forced_text import cut, spell
+from harness.checks.forced_text import cut
 from harness.checks.looking import name_of
 from harness.checks.subject import Place, Subject
 
@@ -94,7 +94,6 @@ def _behind(text: bytes) -> str:
 
 def _refusal(subject: Subject, place: Place, forced: bytes) -> Objection | None:
     """Is the text refused in its usual spelling?"""
-    tokens = spell(subject, forced)
-    if subject.reach((*place.tokens, *tokens)) is None:
+    if subject.reach((*place.tokens, *(subject.spell(forced) or ()))) is None:
         return Objection("impossible", "it refuses that text", forced)
     return None

@@ -46,7 +46,7 @@ def places_and_insides(subject: Subject, purpose: str) -> Iterator[Place]:
         ]
     for text in texts:
         number, start = inside[text]
-        before, single = spell(subject, text[:start]), single_bytes(subject, text[start:])
+        before, single = subject.spell(text[:start]) or (), single_bytes(subject, text[start:])
         if single is not None and vocabulary.decode(before) == text[:start]:
             yield Place(number, (*before, *single), text)
 
@@ -139,14 +139,6 @@ def single_bytes(subject: Subject, text: bytes) -> tuple[int, ...] | None:
     ids = subject.vocabulary.ids_by_bytes
     tokens = [ids.get(bytes([byte])) for byte in text]
     return None if None in tokens else tuple(token for token in tokens if token is not None)
-
-
-def spell(subject: Subject, text: bytes) -> list[int]:
-    """Returns the text's usual tokens; none if the vocabulary cannot spell it."""
-    try:
-        return subject.vocabulary.encode(text)
-    except ValueError:
-        return []
 
 
 def cut(text: bytes) -> str:

@@ -21,7 +21,6 @@ from harness.checks.forced_text import (
     end_of,
     forced_by_reference,
     reference,
-    spell,
     why_refused,
 )
 from harness.checks.layouts import declared_layout
@@ -263,7 +262,7 @@ def _finding(subject: Subject, place: Place, claim: str, objection: Objection) -
     walk = objection.walk
     if walk is None:
         end = (subject.vocabulary.eos_token,) if objection.ends else ()
-        walk = (*spell(subject, objection.witness), *end)
+        walk = (*(subject.spell(objection.witness) or ()), *end)
     return Finding(
         position=place.position,
         text=f"after {place.text[-60:]!r} it {claim}, but {objection.text}",

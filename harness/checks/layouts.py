@@ -19,7 +19,6 @@ from harness.cases.plain_constants import text_with_plain_constants
 from harness.checks import MASKS
 from harness.checks.documents import Outputs, documents_of_case, mask_finding
 from harness.checks.exact_mask import ends_inside_a_character, takes_the_characters
-from harness.checks.forced_text import spell
 from harness.checks.subject import NotApplicable, Place, Subject
 from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.trie import TokenSet
@@ -209,11 +208,9 @@ def _reached(
 def declared_layout(subject: Subject) -> Layout:
     """Returns how the backend says that it writes JSON in the case's dialect. Raises NotApplicable if it does
     not say it."""
-    is_tag = subject.case.grammar.dialect == "structural_tag"
-    layout = subject.adapter.layout_in_tags if is_tag else subject.adapter.layout
-    if layout is None:
+    if subject.layout is None:
         raise NotApplicable("the backend does not say how it writes JSON")
-    return layout
+    return subject.layout
 
 
 def _finding(subject: Subject, place: Place, cause: str, tokens: list[int]) -> Finding:
@@ -329,7 +326,7 @@ def _is_allowed_behind_zeros(shortfall: Shortfall, tokens: list[int]) -> bool:
     if not _FRACTION.search(place.text):
         return False
     for zeros in range(1, MOST_ZEROS + 1):
-        grammar_object = subject.reach((*place.tokens, *spell(subject, b"0" * zeros)))
+        grammar_object = subject.reach((*place.tokens, *(subject.spell(b"0" * zeros) or ())))
         if grammar_object is not None and subject.allowed(grammar_object)[tokens].all():
             return True
     return False

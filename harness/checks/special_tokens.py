@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from harness.backend.tag_formats import has_format
 from harness.checks.documents import documents_of_case
+from harness.checks.looking import name_of
 from harness.checks.subject import NotApplicable, Subject
-from harness.checks.tokenization import accepted_instances, spell, token_name
+from harness.checks.tokenization import accepted_instances
 from harness.oracle.automaton import DEAD
 from harness.oracle.tag_formats.automaton import FormatAutomaton
 from harness.rows.row import Finding
@@ -106,8 +107,8 @@ def _strings(subject: Subject, number: int) -> Iterator[Spot]:
     for match in _STRING.finditer(content):
         if match[1] is None:
             before, behind = content[: match.start() + 1], content[match.end() - 1 :]
-            tokens = spell(subject, before)
-            if tokens is not None and spell(subject, behind) is not None:
+            tokens = subject.spell(before)
+            if tokens is not None and subject.spell(behind) is not None:
                 yield Spot(number, tokens, before, behind)
 
 
@@ -192,7 +193,7 @@ def _refused_text(subject: Subject, spot: Spot, name: bytes) -> list[Finding] | 
         elif _first_refused(subject, spot, spelled(control), look) is None and _is_valid(subject, spot, name):
             before = subject.vocabulary.decode(refused[:-1])
             refusal = (
-                f"after {before[-40:]!r}, {token_name(subject, refused[-1])} of the text {name!r} is "
+                f"after {before[-40:]!r}, {name_of(subject, refused[-1])} of the text {name!r} is "
                 f"refused; {control!r} is taken there"
             )
             return [_finding(subject, spot, refusal, "special_text_refused", refused)]

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from harness.backend.adapter_parts import reads_tokens
 from harness.backend.contract.place import NotApplicable as NotApplicable
+from harness.backend.contract.place import accepted
 from harness.backend.grammar import (
     Adapter,
     CompiledGrammar,
@@ -23,6 +24,7 @@ from harness.backend.grammar import (
     allocate_bitmask,
     unpack_mask,
 )
+from harness.backend.layout import Layout
 from harness.backend.vocabulary import Vocabulary
 from harness.cases.case import Case
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
@@ -113,6 +115,19 @@ class Subject:
         grammar_object.fill_bitmask(bitmask)
         return unpack_mask(bitmask, size)
 
+    @property
+    def layout(self) -> Layout | None:
+        """Returns how the backend says that it writes JSON in the case's dialect; None if it does not say."""
+        is_tag = self.case.grammar.dialect == "structural_tag"
+        return self.adapter.layout_in_tags if is_tag else self.adapter.layout
+
+    def spell(self, text: bytes) -> tuple[int, ...] | None:
+        """Returns the canonical tokens of a text; None where the vocabulary cannot spell it."""
+        try:
+            return tuple(self.vocabulary.encode(text))
+        except ValueError:
+            return None
+
     @cached_property
     def paths(self) -> list[list[int]]:
         """Returns for each instance its canonical tokens, as far as the backend accepts them (and no further
@@ -123,15 +138,7 @@ class Subject:
                 tokens = instance.ids(self.vocabulary)[:LONGEST_WALK]
             except ValueError:  # the vocabulary cannot spell it
                 tokens = []
-            grammar_object = self.compiled.start()
-            paths.append(
-                tokens[
-                    : next(
-                        (at for at, token in enumerate(tokens) if not grammar_object.accept_token(token)),
-                        len(tokens),
-                    )
-                ]
-            )
+            paths.append(tokens[: accepted(self.compiled.start(), tokens)])
         return paths
 
     def places(self, purpose: str, effort: int | None = None) -> Iterator[Place]:

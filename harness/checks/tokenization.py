@@ -14,6 +14,7 @@ from itertools import accumulate
 import numpy as np
 
 from harness.backend.vocabulary import Vocabulary
+from harness.checks.looking import name_of
 from harness.checks.subject import NotApplicable, Subject
 from harness.oracle.tokenizations import Tokenization, index_of, inside_character, spans, tokenizations
 from harness.oracle.trie import TokenSet
@@ -26,8 +27,6 @@ OTHERS = 20
 
 TOKENS = 15
 """Tokens of other spellings that a check accepts, for each unit of effort."""
-
-EXAMPLES = 6
 
 
 @dataclass(frozen=True)
@@ -162,7 +161,7 @@ def cause_of_refusal(
     # for forced upon it.
     forces = is_the_only_token_next(subject, mask, text[start:])
     if forces and (
-        accepted or (not partial and (spell(subject, text[start:]) or (None,))[0] == np.flatnonzero(mask)[0])
+        accepted or (not partial and (subject.spell(text[start:]) or (None,))[0] == np.flatnonzero(mask)[0])
     ):
         return "canonical_only"
     if partial:
@@ -177,7 +176,7 @@ def cause_of_refusal(
 
 def _may_end(subject: Subject, text: bytes) -> bool:
     """Does the backend say that the output could end behind this text?"""
-    tokens = spell(subject, text)
+    tokens = subject.spell(text)
     grammar_object = None if tokens is None else subject.reach(tokens)
     return grammar_object is not None and bool(grammar_object.is_accepting())
 
@@ -198,17 +197,4 @@ def _refused(subject: Subject, walk: Sequence[int], refusal: Refusal) -> str:
     ]
     before = subject.vocabulary.decode(walk[:-1])
     verb = "refuse" if len(who) == 2 else "refuses"
-    return f"after {before[-40:]!r}, {token_name(subject, token)} is what {' and '.join(who)} {verb}"
-
-
-def spell(subject: Subject, text: bytes) -> tuple[int, ...] | None:
-    """Returns the canonical tokens of a text; None where the vocabulary cannot spell it."""
-    try:
-        return tuple(subject.vocabulary.encode(text))
-    except ValueError:
-        return None
-
-
-def token_name(subject: Subject, token: int) -> str:
-    """Returns the token's bytes as text, or the printed form of a special token."""
-    return subject.vocabulary.special_tokens.get(token) or repr(subject.vocabulary.tokens[token])
+    return f"after {before[-40:]!r}, {name_of(subject, token)} is what {' and '.join(who)} {verb}"

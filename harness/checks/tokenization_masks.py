@@ -12,11 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.backend.grammar import forced_token
+from harness.checks.exact_mask import spread
 from harness.checks.forced_text import reference
 from harness.checks.subject import NotApplicable, Subject
-from harness.checks.tokenization import EXAMPLES, is_the_only_token_next, other_tokenizations
+from harness.checks.tokenization import is_the_only_token_next, other_tokenizations
 from harness.oracle.tokenizations import Tokenization, spans
 from harness.oracle.trie import TokenSet
+from harness.oracle.utf8 import is_whole
 from harness.rows.row import Finding
 from harness.text import counted
 
@@ -112,12 +114,8 @@ def _reached(subject: Subject, tokens: Sequence[int], wanted: set[int]) -> Itera
 
 
 def _different(own: Reached, there: Reached) -> list[int]:
-    ids = np.flatnonzero(own.mask != there.mask)
-    return (
-        [int(token) for token in ids[np.linspace(0, len(ids) - 1, min(EXAMPLES, len(ids))).astype(int)]]
-        if len(ids)
-        else []
-    )
+    """Returns a few of the tokens in which two masks differ."""
+    return spread(np.flatnonzero(own.mask != there.mask).tolist())
 
 
 def _cause_of_difference(subject: Subject, own: Reached, there: Reached) -> str | None:
@@ -129,7 +127,7 @@ def _cause_of_difference(subject: Subject, own: Reached, there: Reached) -> str 
         return "end_of_sequence"
     if any(_forces_one_of(subject, one, other.mask) for one, other in ((own, there), (there, own))):
         return "canonical_only"
-    return "" if any(_is_whole(subject.vocabulary.tokens[token]) for token in different) else "partial_utf8"
+    return "" if any(is_whole(subject.vocabulary.tokens[token]) for token in different) else "partial_utf8"
 
 
 def _forces_one_of(subject: Subject, reached: Reached, other: TokenSet) -> bool:
@@ -151,14 +149,6 @@ def _is_forced(subject: Subject, reached: Reached, token: int) -> bool:
     if language is not None and language.forced(subject.state_of(before), len(text)) == text:
         return True
     return forced_token(subject.compiled, reached.tokens, [token]) is not None
-
-
-def _is_whole(text: bytes) -> bool:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _difference(subject: Subject, own: Reached, way: Tokenization, there: Reached) -> str:

@@ -14,8 +14,8 @@ import numpy as np
 
 from harness.backend.grammar import GrammarObject
 from harness.backend.vocabulary import Vocabulary
+from harness.checks.looking import first_bytes, name_of
 from harness.checks.subject import NotApplicable, Place, Subject
-from harness.checks.tokenization import token_name
 from harness.oracle.automaton import DEAD, Automaton
 from harness.oracle.trie import TokenSet, trie_of
 from harness.oracle.utf8 import LAST, ByteRange, byte_sequences
@@ -53,11 +53,7 @@ class Impossible:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.text = Utf8()
         self._trie = trie_of(vocabulary)
-        never = {*vocabulary.special_tokens, *vocabulary.padding_tokens}
-        self._plain = np.array(
-            [bool(text) and token not in never for token, text in enumerate(vocabulary.tokens)],
-            dtype=np.bool_,
-        )
+        self._plain = first_bytes(vocabulary) >= 0
         self._found: dict[int, TokenSet] = {}
 
     def after(self, state: int) -> TokenSet:
@@ -141,7 +137,7 @@ def check_invalid_utf8_is_refused_at_once(subject: Subject) -> Iterator[Finding]
     for cause, hit in hits.items():
         sentence = (
             f"seen {counted(hit.times, 'time')}; after {vocabulary.decode(hit.walk[:-1])[-40:]!r} {hit.who} "
-            f"{token_name(subject, hit.walk[-1])}"
+            f"{name_of(subject, hit.walk[-1])}"
         )
         sentence += f", one of {len(hit.tokens)} such tokens" if len(hit.tokens) > 1 else ""
         examples = hit.tokens[:: -(-len(hit.tokens) // EXAMPLES)]

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from itertools import pairwise, product
 
 from harness.backend.grammar import GrammarObject
+from harness.checks.looking import name_of
 from harness.checks.subject import NotApplicable, Subject
-from harness.checks.tokenization import accepted_instances, cause_of_refusal, spell, token_name
+from harness.checks.tokenization import accepted_instances, cause_of_refusal
 from harness.oracle.tokenizations import index_of
 from harness.oracle.trie import TokenSet
 from harness.rows.row import Finding
@@ -32,7 +33,7 @@ def check_every_split_of_a_character_is_accepted(subject: Subject) -> Iterator[F
     for number, start, end in characters:
         content = subject.case.instances[number].content
         before, whole, behind = (
-            spell(subject, part) for part in (content[:start], content[start:end], content[end:])
+            subject.spell(part) for part in (content[:start], content[start:end], content[end:])
         )
         if before is None or whole is None or behind is None:
             continue
@@ -138,7 +139,7 @@ def _split(
         if not grammar_object.accept_token(token):
             walk = (*before, *pieces, *behind[: index + 1])
             text = (
-                f"{token_name(subject, token)} is refused behind the pieces "
+                f"{name_of(subject, token)} is refused behind the pieces "
                 f"{[vocabulary.tokens[piece] for piece in pieces]}"
             )
             yield "partial_utf8", text, walk

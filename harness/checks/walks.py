@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -20,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.backend.grammar import GrammarObject
-from harness.backend.layout import Layout
 from harness.backend.vocabulary import Vocabulary
 from harness.checks.documents import documents_of_case
-from harness.checks.layouts import declared_layout
+from harness.checks.looking import first_bytes
 from harness.checks.readings import reading_of
 from harness.checks.subject import NotApplicable, Subject
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
@@ -39,6 +37,8 @@ SOFT = (0, 4, 16, 64)
 """After so many tokens a walk only closes; the walks of a case take them by turns."""
 LAST = 300
 TRAP = 100
+EXCERPT = 160
+"""Characters of a walk's text that a finding quotes."""
 LONGEST_TOKEN = 7  # longer ones rank as if they were no longer
 
 WHITESPACE = b" \t\n\r"
@@ -129,10 +129,7 @@ def _outputs(subject: Subject) -> Iterator[Automaton[Any]]:
     if subject.case.grammar.dialect not in ("json_schema", "structural_tag"):
         yield subject.language
         return
-    layouts: list[Layout | None] = [None]
-    with suppress(NotApplicable):
-        layouts.insert(0, declared_layout(subject))
-    for layout in layouts:
+    for layout in dict.fromkeys((subject.layout, None)):
         yield documents_of_case(
             subject.case, repeats_names=True, layout=layout, vocabulary=subject.vocabulary
         )
@@ -167,9 +164,9 @@ def _tag_fault(subject: Subject, walk: Walk) -> tuple[str, str] | None:
     return "invalid", "the walk ended, and its text is no output of the structural tag"
 
 
-def _excerpt(text: bytes, limit: int = 160) -> str:
+def _excerpt(text: bytes) -> str:
     shown = text.decode("utf-8", "backslashreplace")
-    return shown if len(shown) <= limit else f"{shown[:limit]}... ({len(text)} bytes)"
+    return shown if len(shown) <= EXCERPT else f"{shown[:EXCERPT]}... ({len(text)} bytes)"
 
 
 def lean_walk(
@@ -268,10 +265,7 @@ class _Leaning:
 @lru_cache(maxsize=4)
 def leaning_of(vocabulary: Vocabulary) -> _Leaning:
     texts = vocabulary.tokens
-    never = {*vocabulary.special_tokens, *vocabulary.padding_tokens}
-    has_text = np.array(
-        [bool(text) and token not in never for token, text in enumerate(texts)], dtype=np.bool_
-    )
+    has_text = first_bytes(vocabulary) >= 0
     blank = np.array([not text.strip(WHITESPACE) for text in texts], dtype=np.bool_)
     first = np.array([text[0] if text else 0 for text in texts], dtype=np.uint8)
     lengths = np.array([min(len(text), LONGEST_TOKEN) for text in texts], dtype=np.int16)

@@ -1,4 +1,4 @@
-"""Turns ranges of code points into ranges of bytes: the UTF-8 of Unicode scalar values, and nothing else."""
+"""UTF-8: ranges of code points as ranges of bytes, and whether a text is whole."""
 
 from __future__ import annotations
 
@@ -38,6 +38,19 @@ def common(ranges: Ranges, others: Ranges) -> Ranges:
         for low, high in others
         if max(first, low) <= min(last, high)
     )
+
+
+def is_whole(text: bytes) -> bool:
+    """Returns whether the text is valid UTF-8 from end to end."""
+    if text.isascii():
+        return True
+    if len(text) == 1:  # without an exception, which takes longer than all else
+        return False
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 @cache

@@ -4,10 +4,11 @@ another spelling."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import takewhile
 
+from harness.backend.grammar import shared_length
 from harness.backend.vocabulary import Vocabulary
 from harness.oracle.forced_text.retokenize import Follows, retokenize, settled_bytes
+from harness.oracle.utf8 import is_whole
 from harness.walk.loop.outcome import Account
 from harness.walk.loop.strategies.base import Move
 
@@ -57,25 +58,12 @@ def follows_in(vocabulary: Vocabulary, allowed: Callable[[int], bool]) -> Follow
     return follows
 
 
-def is_whole(text: bytes) -> bool:
-    """Returns whether the text is valid UTF-8 from end to end."""
-    if text.isascii():
-        return True
-    if len(text) == 1:  # without an exception, which takes longer than all else
-        return False
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def book(account: Account, vocabulary: Vocabulary, taken_back: Sequence[int], written: Sequence[int]) -> None:
     """Counts tokens written without logits: those that spell text of `taken_back` again, and new ones. Text
     that overrules what was taken back is new from where it differs."""
     account.rolled_back += len(taken_back)
     before, after = (vocabulary.decode(ids) if taken_back else b"" for ids in (taken_back, written))
-    there = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
+    there = shared_length(before, after)
     length = again = 0
     for token in written if taken_back else ():
         length += len(vocabulary.tokens[token])
