@@ -19,7 +19,6 @@ from harness.errors import LISTED, BadInput, did_you_mean
 
 NAMED = 200
 """Most characters of a contested instance's name in the run's first line."""
-ALL = -1
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Profile:
     timeout_s: float
     vocabularies: tuple[str, ...]
     effort: int = 0
-    """How many places of a case each check looks at; 0 means no checks, ALL every place."""
+    """How many places of a case each check looks at; 0 means no checks, -1 every place."""
     cases_of_ours: int | None = None
     """Most cases of each suite that comes with the package (None: all); a user's own cases are all walked."""
 

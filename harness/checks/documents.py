@@ -18,6 +18,7 @@ from harness.checks.looking import name_of
 from harness.checks.subject import NotApplicable, Place, Subject
 from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
+from harness.oracle.json_schema.budget import SECONDS
 from harness.oracle.language import outputs_of
 from harness.oracle.structural_tag import StructuralTagAutomaton, tag_of_any_documents
 from harness.oracle.tag_formats.automaton import FormatAutomaton
@@ -80,7 +81,7 @@ def documents_of_case(
     """Returns the automaton of the case's documents, as `language.outputs_of` describes it; that of a
     counter-experiment may take less time. Raises NotApplicable where there is none."""
     try:
-        seconds = TRIAL_SECONDS if without or repeats_names else None
+        seconds = TRIAL_SECONDS if without or repeats_names else SECONDS
         return outputs_of(
             case.grammar,
             case.draft,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from harness.backend.adapter_parts import format_of
 from harness.backend.grammar import Grammar, InvalidGrammar
 from harness.oracle.automaton import Automaton, NoOracle
+from harness.oracle.json_schema.budget import SECONDS
 from harness.oracle.judge.strict_json import exact_double
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def documents_of(
     asserts_formats: bool = False,
     without: frozenset[str] = frozenset(),
     repeats_names: bool = False,
-    seconds: float | None = None,
+    seconds: float = SECONDS,
     layout: Layout | None = None,
 ) -> JsonSchemaAutomaton:
     """The automaton of the documents of a JSON Schema in every spelling, or in those of a layout. Raises
@@ -64,15 +65,11 @@ def documents_of(
     `draft` is that of a schema without `$schema`. For counter-experiments: the keywords of `without` are left
     out wherever they stand, but for the values that `uniqueItems` follows, and `repeats_names` lets a listed
     name be written again, whatever the layout.
-    `seconds` is the processor time that the automaton may take in all, if not the usual one
-    (json_schema/budget.py).
+    `seconds` is the processor time that the automaton may take in all.
     """
     from harness.oracle.json_schema.automaton import json_schema_automaton
-    from harness.oracle.json_schema.budget import SECONDS
 
-    return json_schema_automaton(
-        schema, draft, asserts_formats, without, repeats_names, seconds or SECONDS, layout
-    )
+    return json_schema_automaton(schema, draft, asserts_formats, without, repeats_names, seconds, layout)
 
 
 @lru_cache(maxsize=8)
@@ -82,7 +79,7 @@ def outputs_of(
     asserts_formats: bool = False,
     without: frozenset[str] = frozenset(),
     repeats_names: bool = False,
-    seconds: float | None = None,
+    seconds: float = SECONDS,
     layout: Layout | None = None,
     vocabulary: Vocabulary | None = None,
 ) -> JsonSchemaAutomaton | StructuralTagAutomaton | FormatAutomaton:
@@ -99,7 +96,6 @@ def outputs_of(
     if grammar.dialect == "json_schema":
         return of_schema(grammar.text)
     if grammar.dialect == "structural_tag":
-        from harness.oracle.json_schema.budget import SECONDS
         from harness.oracle.structural_tag import structural_tag_automaton
         from harness.oracle.tag_formats.load import format_automaton
 
@@ -109,8 +105,8 @@ def outputs_of(
         except (InvalidGrammar, RecursionError) as error:
             raise NoOracle(f"no structural tag: {error}"[:400]) from error
         if format is not None:
-            return format_automaton(format, of_schema, layout, seconds or SECONDS, vocabulary)
-        return structural_tag_automaton(grammar.text, of_schema, seconds or SECONDS)
+            return format_automaton(format, of_schema, layout, seconds, vocabulary)
+        return structural_tag_automaton(grammar.text, of_schema, seconds)
     raise NoOracle("neither a JSON Schema nor a structural tag")
 
 

@@ -231,7 +231,9 @@ def hopes_for_exponents(patch: pytest.MonkeyPatch) -> None:
 def hopes_for_digits(patch: pytest.MonkeyPatch) -> None:
     """A last 0 may stand where no other digit can follow it."""
     right = decimals.has_size_within
-    patch.setattr(decimals, "has_size_within", lambda sizes, begin, end, is_open: right(sizes, begin, end))
+    patch.setattr(
+        decimals, "has_size_within", lambda sizes, begin, end, is_open: right(sizes, begin, end, False)
+    )
 
 
 def writes_last_zeros(patch: pytest.MonkeyPatch) -> None:

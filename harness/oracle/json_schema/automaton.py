@@ -58,13 +58,13 @@ class JsonSchemaAutomaton(Automaton[Key]):
     def __init__(
         self,
         schemas: Schemas,
-        repeats_names: bool = False,
-        budget: Budget | None = None,
-        layout: Layout = EVERY_SPELLING,
+        repeats_names: bool,
+        budget: Budget,
+        layout: Layout,
     ) -> None:
         self.schemas = schemas
         self.keywords = schemas.keywords
-        self.budget = budget or Budget()
+        self.budget = budget
         self.layout = layout
         self._repeats_names = repeats_names
         self._behind_comma, self._behind_colon = (text or 0 for text in layout.separators or (b"", b""))

@@ -19,7 +19,7 @@ EVERY = 400
 class Budget:
     """Processor time of the thread, which is spent between `spending` and its end only."""
 
-    def __init__(self, seconds: float = SECONDS) -> None:
+    def __init__(self, seconds: float) -> None:
         self._seconds = self._left = seconds
         self._end: float | None = None
         self._calls = 0

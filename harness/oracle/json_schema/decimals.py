@@ -161,7 +161,7 @@ def _has_size(
     return False
 
 
-def has_size_within(sizes: Sizes, begin: Fraction, end: Fraction, is_open: bool = False) -> bool:
+def has_size_within(sizes: Sizes, begin: Fraction, end: Fraction, is_open: bool) -> bool:
     """Is one of the sizes from `begin` (if `is_open`, above it) to before `end`?"""
     if any(begin <= size < end and not (is_open and size == begin) for size in sizes.points):
         return True

@@ -96,7 +96,7 @@ def names_in_order(
 
 
 def orders_of_names(
-    formulas: tuple[Formula, ...], places: Mapping[str, int], applied: Applied, required_first: bool = False
+    formulas: tuple[Formula, ...], places: Mapping[str, int], applied: Applied, required_first: bool
 ) -> tuple[Order, ...]:
     """The orders that the alternatives of the formulas give to the names that they list, each once: a library
     that writes each alternative of an `anyOf` by itself has the names of each in an order of its own. Where

@@ -52,9 +52,7 @@ _error_of = lru_cache(maxsize=64)(check_schema)
 class Schemas:
     """The subschemas of one document as formulas, made when they are asked for."""
 
-    def __init__(
-        self, text: str, draft: str | None, asserts_formats: bool, without: frozenset[str] = frozenset()
-    ) -> None:
+    def __init__(self, text: str, draft: str | None, asserts_formats: bool, without: frozenset[str]) -> None:
         """Reads a schema, leaving out the keywords of `without`. Raises NoOracle for what is no schema.
 
         The values that `uniqueItems` follows are those that `items` lists, even if it leaves out the list:
