@@ -187,7 +187,6 @@ class ArmSummary:
     """The cases, by suite and case id."""
     outcomes: Counter[str] = field(default_factory=Counter)
     by_suite: dict[str, Counter[str]] = field(default_factory=dict)
-    by_tag: dict[str, Counter[str]] = field(default_factory=dict)
     rows: int = 0
     with_findings: int = 0
     checks: dict[str, CheckSummary] = field(default_factory=dict)
@@ -220,8 +219,6 @@ class ArmSummary:
         kind = walk_verdict(row)
         self.outcomes[kind] += 1
         self.by_suite.setdefault(row.suite, Counter())[kind] += 1
-        for tag in row.tags:
-            self.by_tag.setdefault(tag, Counter())[kind] += 1
         self.with_findings += bool(row.findings)
         if row.peak_rss_bytes is not None:
             self.peak_rss_bytes = max(self.peak_rss_bytes or 0, row.peak_rss_bytes)
