@@ -61,7 +61,8 @@ class Diagnosis:
 def diagnose(
     backend: str | None, vocabulary: str, forks: int | None, out: Path | None, say: Callable[[str], None]
 ) -> Diagnosis:
-    """Look at the machine, then measure one backend against itself. Raises BadInput."""
+    """Looks at the machine, then measures one backend against itself, and returns what can be concluded.
+    Raises BadInput."""
     advice = tuple(look(describe_machine()))
     for line in advice:
         say(f"{'ok  ' if line.is_well else 'MIND'} {line.what}: {line.seen}")

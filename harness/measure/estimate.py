@@ -157,8 +157,8 @@ def mean_ratio(figures: Figures, metric: str, base: str, head: str, cases: Seque
 
 
 def pairs(figures: Figures) -> list[tuple[str, str]]:
-    """Base and head of every comparison: the reference with every other arm, and each arm with the one of its
-    backend against which it is compared (`base_of`)."""
+    """Returns base and head of every comparison: the reference with every other arm, and each arm with the
+    one of its backend against which it is compared (`base_of`)."""
     arms = [measured for measured in figures.measurement.arms if measured.role != "a/a"]
     reference = next(arm for arm in arms if arm.role == "reference")
     paired = [(reference.name, arm.name) for arm in arms if arm is not reference]

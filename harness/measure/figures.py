@@ -50,7 +50,8 @@ class SlotFigures:
 
 
 def shape(slot: Slot, figures: Nanoseconds) -> SlotFigures:
-    """Take apart the slice of one slot. Raises BadInput if it has another length than the slot says."""
+    """Returns the slice of one slot, taken apart. Raises BadInput if it has another length than the slot
+    says."""
     steps = 2 * slot.tokens
     wanted = (2 + steps if slot.fresh else 0) + 1 + steps + 2 * slot.passes
     if len(figures) != wanted:

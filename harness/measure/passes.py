@@ -51,8 +51,8 @@ accept, and the accept's answer."""
 
 
 def traverse(compiled: CompiledGrammar, tokens: Sequence[int], mask: Mask, count: int = 1) -> list[Pass]:
-    """Make `count` passes: a new object, then fill and accept for every token (the last is end-of-sequence).
-    Raises Diverged if one is refused.
+    """Makes and returns `count` passes: a new object, then fill and accept for every token (the last is
+    end-of-sequence). Raises Diverged if one is refused.
 
     The stamps become arrays after the last pass: between two passes that work would cool what the next one's
     first fill finds warm.

@@ -59,7 +59,7 @@ class MeasureRequest:
 
 
 def measure(request: MeasureRequest, say: Callable[[str], None]) -> tuple[Path, list[Comparison]]:
-    """Run the measurement, and return the run's folder and the comparisons. Raises BadInput."""
+    """Runs the measurement, and returns the run's folder and the comparisons. Raises BadInput."""
     profile = PROFILES[request.profile]
     if request.forks is not None:
         profile = replace(profile, forks=request.forks, most_forks=request.forks)

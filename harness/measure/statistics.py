@@ -108,8 +108,8 @@ def signed_rank_bounds(walsh: NDArray[np.float64], count: int) -> tuple[float, f
 
 
 def student_cdf(t: float, degrees: int) -> float:
-    """P(T <= t) of Student's t with a whole number of degrees of freedom (Abramowitz and Stegun, 26.7.3 and
-    26.7.4)."""
+    """Returns P(T <= t) of Student's t with a whole number of degrees of freedom (Abramowitz and Stegun,
+    26.7.3 and 26.7.4)."""
     angle = math.atan(t / math.sqrt(degrees))
     cosine, sine = math.cos(angle), math.sin(angle)
     if degrees % 2:

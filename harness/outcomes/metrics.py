@@ -88,8 +88,8 @@ def distribution(
 
 
 def percentiles(values: Nanoseconds) -> dict[str, float | None]:
-    """`avg` and each of QUANTILES, as observed values (the smallest that a share q lies at or below); None if
-    there are none."""
+    """Returns `avg` and each of QUANTILES, as observed values (the smallest that a share q lies at or below);
+    None if there are none."""
     if not len(values):
         return dict.fromkeys(("avg", *QUANTILES))
     levels = np.quantile(values, list(QUANTILES.values()), method="inverted_cdf")
@@ -100,8 +100,8 @@ def percentiles(values: Nanoseconds) -> dict[str, float | None]:
 
 
 def few(name: str, count: int) -> bool:
-    """Too few values for this percentile to be more than an anecdote: fewer than ten lie beyond it. p100 is
-    what it is."""
+    """Are the values too few for this percentile to be more than an anecdote? Then fewer than ten lie beyond
+    it. p100 is what it is."""
     share = QUANTILES.get(name, 0.5)
     return share < 1 and not has_tail(share, count)
 

@@ -28,7 +28,7 @@ ArmKey = tuple[str, str, str, str]
 
 
 def arm_key(row: Row) -> ArmKey:
-    """Whose row it is."""
+    """Returns whose row it is."""
     return row.backend, row.backend_version, row.options, row.vocabulary
 
 

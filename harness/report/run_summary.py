@@ -302,7 +302,7 @@ def _time(column: dict[str, Any], name: str, level: str) -> str:
 
 
 def to_json(summary: RunSummary) -> dict[str, Any]:
-    """Folder, rows by status, every metric and check of every backend, the worst failure and the next
+    """Returns folder, rows by status, every metric and check of every backend, the worst failure and the next
     commands."""
     return {
         "run": summary.info.run,

@@ -27,6 +27,7 @@ def asset(name: str) -> str:
 
 
 def template_environment() -> jinja2.Environment:
+    """Returns what all templates are rendered with: they escape what they show, and an unknown name fails."""
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(asset),
         autoescape=True,

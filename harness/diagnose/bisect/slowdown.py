@@ -55,6 +55,7 @@ class Slowdown:
 
 
 def shown(interval: Interval) -> str:
+    """Returns the ratio with its interval."""
     return f"{interval.ratio:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
 
 

@@ -26,8 +26,8 @@ class ProbeResult:
 
 
 def examine(apply: Callable[..., object], probe: Probe, dtype: str, device: str) -> ProbeResult:
-    """Apply the kernel once and compare the whole buffer, margins included; `crashed` means that the device
-    must not be used again."""
+    """Applies the kernel once, compares the whole buffer, margins included, and returns the outcome;
+    `crashed` means that the device must not be used again."""
     import torch
 
     made = situation(probe, dtype, device)

@@ -61,8 +61,8 @@ class KernelMasks:
 
 
 def random_masks(vocabulary: int, batch: int, share: float, device: str) -> KernelMasks:
-    """Random masks, the same each time. Each row allows the same number of tokens: `share` of the vocabulary,
-    but at least one."""
+    """Returns random masks, the same each time. Each row allows the same number of tokens: `share` of the
+    vocabulary, but at least one."""
     random = np.random.default_rng((vocabulary, batch, round(share * 1e6)))
     count = max(1, round(share * vocabulary))
     allowed = np.zeros((batch, vocabulary), dtype=np.bool_)

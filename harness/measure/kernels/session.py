@@ -41,8 +41,8 @@ def measure(
     argv: Sequence[str],
     say: Callable[[str], None],
 ) -> dict[str, int]:
-    """Probe and time the kernels of these backends (None: of all that are installed) into `out`; returns the
-    number of probes by outcome.
+    """Probes and times the kernels of these backends (None: of all that are installed) into `out`; returns
+    the number of probes by outcome.
 
     Raises BadInput if there is such a file already or the folder cannot be written, and if a backend or the
     device is not to be had.

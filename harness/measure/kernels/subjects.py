@@ -32,17 +32,17 @@ class KernelSubject:
 
 
 def masked_fill(logits: torch.Tensor, forbidden: torch.Tensor) -> object:
-    """Write -inf where the mask, with one byte a token, forbids."""
+    """Writes -inf where the mask, with one byte a token, forbids."""
     return logits.masked_fill_(forbidden, float("-inf"))
 
 
 def fill_forbidden_ids(logits: torch.Tensor, ids: torch.Tensor) -> object:
-    """Write -inf at each forbidden id."""
+    """Writes -inf at each forbidden id."""
     return logits.view(-1).index_fill_(0, ids, float("-inf"))
 
 
 def keep_allowed_ids(logits: torch.Tensor, ids: torch.Tensor) -> object:
-    """Keep the allowed values, write -inf everywhere, put them back."""
+    """Keeps the allowed values, writes -inf everywhere, and puts them back."""
     flat = logits.view(-1)
     kept = flat[ids]
     flat.fill_(float("-inf"))

@@ -35,8 +35,8 @@ of both the minimum. 100% is a copy's speed. No share where the copy itself was 
 
 
 def kernels_text(stored: StoredKernels, form: str | None) -> str:
-    """`csv`: a line for each timed kernel and point; `json`: everything; `markdown`; None: for a terminal, at
-    most 100 columns."""
+    """Returns the run in the form `csv` (a line for each timed kernel and point), `json` (everything) or
+    `markdown`; with None for a terminal, in at most 100 columns."""
     if form == "csv":
         return _csv(stored)
     if form == "json":

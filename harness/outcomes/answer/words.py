@@ -237,6 +237,7 @@ def _not_measured(backend: BackendAnswer) -> str:
 
 
 def lost_line(lost: Collection[CaseKey], noun: str) -> str:
+    """Returns how many cases were not measured whole, as a sentence."""
     return f"Of {counted(len(lost), noun)} a part could not be measured, through our own fault."
 
 
@@ -259,5 +260,6 @@ def _joined(clauses: Sequence[str]) -> str:
 
 
 def joined_by_and(parts: Iterable[str]) -> str:
+    """Returns the parts with commas between them, and `and` before the last one."""
     every = list(parts)
     return " and ".join(filter(None, (", ".join(every[:-1]), every[-1]))) if every else ""

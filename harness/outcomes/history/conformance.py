@@ -107,7 +107,7 @@ def judged(counts: Counts) -> int:
 
 
 def add(history: Path, folder: Path) -> Path:
-    """Fold one complete run into the history; the file that was written. Raises BadInput."""
+    """Folds one complete run into the history, and returns the file that was written. Raises BadInput."""
     if read_end(folder) is None:
         raise Incomplete(
             f"{folder}: the run is incomplete and goes into no history; `grammarbench run "
@@ -190,7 +190,8 @@ def _fold(rows: Iterable[Row]) -> dict[tuple[str, ...], dict[str, dict[str, int]
 
 
 def read_histories(history: Path) -> list[SuiteHistory]:
-    """Everything, the oldest first. Raises BadInput."""
+    """Returns what each run of the history came to in each of its suites, the oldest first. Raises
+    BadInput."""
     histories = []
     for path in sorted((history / FOLDER).glob("*.jsonl.gz")):
         header, *lines = read_lines(path)

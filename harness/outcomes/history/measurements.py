@@ -87,7 +87,7 @@ class Series:
 
 
 def entries_of(folder: Path) -> tuple[str, str, list[Entry]]:
-    """Hardware key, workload key and entries of a complete measurement. Raises BadInput."""
+    """Returns hardware key, workload key and entries of a complete measurement. Raises BadInput."""
     recorded = read_measurement(folder)
     if recorded.end is None:
         raise Incomplete(f"{folder}: this measurement has no end and goes into no history")
@@ -141,7 +141,7 @@ def _full(backend: str, version: str, options: str) -> str:
 
 
 def append(history: Path, folder: Path) -> Path:
-    """Add one run; the file that was written. Raises BadInput if it is there already."""
+    """Adds one run, and returns the file that was written. Raises BadInput if it is there already."""
     hardware, workload, entries = entries_of(folder)
     if not entries:
         raise BadInput(f"{folder}: nothing was measured on two arms; there is nothing for a history")

@@ -221,7 +221,8 @@ def _us(ns: int | None) -> float | None:
 
 
 def pack(value: object) -> str:
-    """JSON in gzip in base64: nothing in it can end a script element, and the same value is the same text."""
+    """Returns the value as JSON in gzip in base64: nothing in it can end a script element, and the same value
+    is the same text."""
     return _zipped(_json(value))
 
 
@@ -325,7 +326,8 @@ def _first(index: dict[str, Any], cases: int) -> dict[str, Any]:
 
 
 def as_json(explored: Explored) -> str:
-    """`report.json`: the index and the details of every case; texts are cut at 64 kB. Raises BadInput."""
+    """Returns `report.json`: the index and the details of every case; texts are cut at 64 kB. Raises
+    BadInput."""
     return _json(explored.index | {"details": explored.details}) + "\n"
 
 

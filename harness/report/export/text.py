@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def number(value: float) -> str:
-    """Four digits that count, without an exponent where people read."""
+    """Returns the number with four digits that count, and without an exponent where people read it."""
     if value == int(value) and abs(value) < 1e12:
         return f"{int(value):,}"
     return f"{value:,.4g}" if abs(value) < 1e5 else f"{value:,.0f}"

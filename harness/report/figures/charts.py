@@ -46,9 +46,8 @@ TEXT, GRID = "#59636e", "#d9dee3"
 
 
 def style(position: int) -> tuple[int, tuple[float, ...], str]:
-    """Colour (1 to COLOURS), dash and marker of the arm at this position: the same in every chart
-    and legend.
-    """
+    """Returns colour (1 to COLOURS), dash and marker of the arm at this position: the same in every chart and
+    legend."""
     return (
         position % COLOURS + 1,
         DASHES[(position + position // COLOURS) % len(DASHES)],
@@ -305,7 +304,7 @@ def finish(figure: Figure, name: str, title: str) -> str:
 
 
 def bare(axes: Axes) -> None:
-    """No box, no ticks."""
+    """Takes the box and the ticks away."""
     axes.patch.set_visible(False)
     axes.tick_params(which="both", length=0)
     for side in ("top", "right", "left"):

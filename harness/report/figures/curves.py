@@ -30,8 +30,8 @@ class Curve:
 
 
 def compile_curve(arm: ArmSummary) -> Curve:
-    """Compile time, one value per case; it ends at the share of walked cases that compiled (declared
-    coverage)."""
+    """Returns the curve of compile times, one value per case; it ends at the share of walked cases that
+    compiled (declared coverage)."""
     cases = arm.walked()
     values = np.array(
         [case.compile_ns for case in cases if case.declared and case.compile_ns is not None], np.int64
@@ -40,8 +40,8 @@ def compile_curve(arm: ArmSummary) -> Curve:
 
 
 def fill_curve(arm: ArmSummary, suite: str | None = None) -> Curve:
-    """Fill time per token: each solved case weighs 1 / walked cases, shared evenly by its fills; it ends at
-    the share solved."""
+    """Returns the curve of fill times per token: each solved case weighs 1 / walked cases, shared evenly by
+    its fills; it ends at the share solved."""
     cases = [case for key, case in arm.cases.items() if case.walked and (suite is None or key[0] == suite)]
     times: list[Nanoseconds] = []
     weights: list[NDArray[np.float64]] = []

@@ -62,8 +62,8 @@ class Estimate:
 
 
 def share(part: float, whole: float, units: float | None = None) -> Estimate | None:
-    """Part of whole by Wilson's interval; `units`: how many of them are independent (the walks of one case
-    are not). None of nothing."""
+    """Returns part of whole, with Wilson's interval; `units`: how many of them are independent (the walks of
+    one case are not). None of nothing."""
     if not whole:
         return None
     n, p = units or whole, part / whole

@@ -26,8 +26,8 @@ def combined(series: Iterable[Sequence[float]]) -> Interval | None:
 
 
 def usual(decoded: Decoded, arm: str, role: str = "constrained") -> list[DecodeCell]:
-    """Stepwise, all requests there at the start, every knob as usual: what the figures over batch sizes are
-    of."""
+    """Returns the arm's cells of stepwise with all requests there at the start and every knob as usual, which
+    the figures over batch sizes are of."""
     return [
         cell
         for cell in decoded.cells
@@ -108,6 +108,7 @@ def tpot_guide(inputs: Inputs) -> tuple[float, str] | None:
 
 
 def values_of(completed: Iterable[Completed], figure: Callable[[Completed], float | None]) -> list[float]:
+    """Returns the figure of each answered request that has one."""
     return [value for request in latency.answered(completed) if (value := figure(request)) is not None]
 
 

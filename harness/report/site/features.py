@@ -48,6 +48,8 @@ class FeatureCell:
 
 @dataclass(frozen=True)
 class FeatureColumn:
+    """One release."""
+
     version: str
     day: str
     is_other_work: bool
@@ -56,6 +58,8 @@ class FeatureColumn:
 
 @dataclass(frozen=True)
 class FeatureMatrix:
+    """Of how many cases of each feature every release works, on one arm."""
+
     title: str
     anchor: str
     columns: tuple[FeatureColumn, ...]

@@ -21,7 +21,7 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 420, 150, 46, 8, 26, 22
 
 
 def short(text: object, length: int) -> str:
-    """Any text from outside on one line of bounded length, invisible characters spelled out."""
+    """Returns a text from outside on one line of bounded length, with invisible characters spelled out."""
     line = visible(str(text)[: length + 1].replace("\n", " ").replace("\t", " "))
     return line if len(line) <= length else line[: length - 1] + "…"
 

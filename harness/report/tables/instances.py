@@ -162,7 +162,7 @@ def _plain(value: Any) -> str:
 
 
 def instance_text(run: Path, form: str) -> str:
-    """`instance_frame` of the run as csv, json or markdown. Raises BadInput."""
+    """Returns `instance_frame` of the run as csv, json or markdown. Raises BadInput."""
     return to_text(instance_frame(run), form)
 
 

@@ -67,6 +67,7 @@ def service(request: Completed) -> float:
 
 
 def is_answered(judged: Judged) -> bool:
+    """Returns whether the request was answered under its own grammar, with a token at least."""
     return judged.completed.end in ANSWERED and not judged.completed.fallback and bool(judged.completed.ids)
 
 

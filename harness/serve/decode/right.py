@@ -85,9 +85,9 @@ def refusals(requests: Sequence[Judged]) -> dict[str, int]:
 
 
 def drift(requests: Sequence[Judged], own_spelling: Mapping[str, int]) -> float | None:
-    """Retokenization drift: ids emitted over the ids of the tokenizer's own spelling, less one, over the
-    texts that came out as replayed and whole; 0.01 means one percent more tokens than needed. None if no such
-    text is known.
+    """Returns the retokenization drift: ids emitted over the ids of the tokenizer's own spelling, less one,
+    over the texts that came out as replayed and whole; 0.01 means one percent more tokens than needed. None
+    if no such text is known.
 
     `own_spelling` has the number of ids of each text's own spelling, by the text's name.
     """

@@ -74,7 +74,7 @@ class DecodeRequest:
 
 
 def decode(request: DecodeRequest, say: Callable[[str], None]) -> Path:
-    """Run the decoding, and return its folder. Raises BadInput; what was measured until then stays in the
+    """Runs the decoding, and returns its folder. Raises BadInput; what was measured until then stays in the
     folder."""
     planned, switched, rounds = _plan(request)
     workloads = {name: find_workload(name) for name in dict.fromkeys(setting.workload for setting in planned)}

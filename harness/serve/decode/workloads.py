@@ -132,7 +132,7 @@ def requests(
     mode: Mode = "replay",
     seed: int = 0,
 ) -> list[Request]:
-    """`count` requests, taken from the texts in turn; the same arguments give the same requests.
+    """Returns `count` requests, taken from the texts in turn; the same arguments give the same requests.
 
     A prompt has exactly `prompt_tokens` ids. The grammar's text is at its end, cut at the front if it is too
     long, as users tell a model what they want; plain text drawn by `seed` is before it. `limit` is the most

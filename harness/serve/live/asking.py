@@ -76,8 +76,8 @@ def unique(grammar: Grammar, salt: str) -> Grammar | None:
 
 
 def salt_of(run: str, seed: int, load: int, number: int) -> str:
-    """Eight hexadecimal digits with which a prompt begins, so that neither a twin nor a later session finds
-    its prompt in the server's prefix cache. `run` is the session's id."""
+    """Returns eight hexadecimal digits with which a prompt begins, so that neither a twin nor a later session
+    finds its prompt in the server's prefix cache. `run` is the session's id."""
     return hashlib.sha256(f"{run}:{seed}:{load}:{number}".encode()).hexdigest()[:8]
 
 

@@ -125,8 +125,8 @@ FACTS = ("/version", "/get_server_info", "/props", "/openapi.json")
 
 
 def recognise(facts: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Dialect and version, from the paths' answers (parsed JSON by path; absent without an answer). None if
-    the server is unknown."""
+    """Returns dialect and version, from the paths' answers (parsed JSON by path; absent without an answer).
+    None if the server is unknown."""
     owner = _first_model(facts).get("owned_by")
     api = _object(_object(facts.get("/openapi.json")).get("info"))
     if owner == "vllm" or (owner is None and "version" in _object(facts.get("/version"))):

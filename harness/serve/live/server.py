@@ -42,8 +42,8 @@ class Server:
 
 
 def base_of(url: str) -> str:
-    """Scheme, host, port and path, without a trailing `/v1`. Raises BadInput for anything but http(s), and
-    for a URL with credentials."""
+    """Returns scheme, host, port and path, without a trailing `/v1`. Raises BadInput for anything but
+    http(s), and for a URL with credentials."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -84,8 +84,8 @@ def key_of(named: str | None) -> ApiKey:
 def find_server(
     base: str, dialect: str | None, model: str | None, endpoint: Endpoint, key: ApiKey, deadlines: Deadlines
 ) -> Server:
-    """Ask the server what it is. Raises BadInput if it does not answer, or if its dialect or model is neither
-    recognised nor given."""
+    """Asks the server what it is, and returns that. Raises BadInput if it does not answer, or if its dialect
+    or model is neither recognised nor given."""
     if dialect is not None and dialect not in DIALECTS:
         raise BadInput(f'unknown dialect "{dialect}"{did_you_mean(dialect, list(DIALECTS))}')
     httpx()

@@ -82,7 +82,7 @@ class LivePlan:
 
 
 def live(request: LiveRequest, say: Callable[[str], None]) -> Path:
-    """Run the session, and return its folder. Raises BadInput; what was measured until then stays in the
+    """Runs the session, and returns its folder. Raises BadInput; what was measured until then stays in the
     folder."""
     base = base_of(request.url)
     suites = [find_suite(name) for name in request.suites]

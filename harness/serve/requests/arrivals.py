@@ -30,7 +30,7 @@ _LATEST = 1e9
 
 
 def gamma(count: int, rate: float, burstiness: float, seed: int) -> tuple[int, ...]:
-    """`count` arrivals, ascending; the same seed gives the same times everywhere."""
+    """Returns `count` arrivals, ascending; the same seed gives the same times everywhere."""
     if not rate > 0:
         raise BadInput(f"arrivals: the rate must be above 0 requests a second, not {rate:g}")
     if not burstiness >= LEAST_BURSTINESS:
@@ -51,7 +51,7 @@ def gamma(count: int, rate: float, burstiness: float, seed: int) -> tuple[int, .
 
 
 def poisson(count: int, rate: float, seed: int) -> tuple[int, ...]:
-    """Independent arrivals: gamma with a burstiness of 1."""
+    """Returns independent arrivals: gamma with a burstiness of 1."""
     return gamma(count, rate, 1.0, seed)
 
 
@@ -66,7 +66,7 @@ def at_once(count: int) -> tuple[int, ...]:
 
 
 def trace(seconds: Sequence[float]) -> tuple[int, ...]:
-    """Recorded arrivals, given in seconds after the start, ascending. Raises BadInput."""
+    """Returns recorded arrivals, given in seconds after the start, ascending. Raises BadInput."""
     for index, second in enumerate(seconds):
         if not 0 <= second <= _LATEST:
             raise BadInput(

@@ -179,7 +179,7 @@ def tokens_per_pass(completed: Sequence[Completed]) -> float | None:
 
 
 def percentiles(values: Sequence[float]) -> dict[str, float | None]:
-    """Mean, count and LEVELS, as observed values; a level is None if too few values lie beyond it."""
+    """Returns mean, count and LEVELS, as observed values; a level is None if too few values lie beyond it."""
     by_name: dict[str, float | None] = {
         "n": float(len(values)),
         "mean": float(np.mean(values)) if len(values) else None,

@@ -43,7 +43,7 @@ class Scaling:
 
 
 def scaling(inputs: Inputs) -> list[Scaling]:
-    """TTFT, TPOT and overhead over batch sizes, one group of charts per record."""
+    """Returns TTFT, TPOT and overhead over batch sizes, one group of charts per record."""
     return [_scaling(inputs, number, decoded) for number, decoded in enumerate(inputs.decoded)]
 
 

@@ -19,7 +19,7 @@ SECTION = Section("definitions", "Definitions", 160, values, "method")
 
 
 def definitions(inputs: Inputs) -> list[tuple[str, list[tuple[str, str, str]]]]:
-    """Title, name and definition of each figure that the page may show, by the kind of its record."""
+    """Returns title, name and definition of each figure that the page may show, by the kind of its record."""
     rows = [
         (distribution.title, distribution.name, distribution.definition)
         for distribution in metrics.DISTRIBUTIONS.values()

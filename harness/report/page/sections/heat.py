@@ -55,8 +55,8 @@ SECTION = Section("matrix", "Features", 50, values, "right")
 
 
 def heat_map(inputs: Inputs) -> list[HeatGroup]:
-    """Suites, dialects, keywords, byte classes, and the features of other dialects; those with most failures
-    first."""
+    """Returns suites, dialects, keywords, byte classes, and the features of other dialects; those with most
+    failures first."""
     lines = inputs.tried
     tables: dict[str, list[dict[str, Counter[str]]]] = {"suite": [line.arm.by_suite for line in lines]}
     counts = [inputs.features.counts.get((line.run.place, line.arm.key), {}) for line in lines]

@@ -26,8 +26,8 @@ SECTION = Section("times", "Pareto", 20, values, "figures")
 
 
 def pareto(matrix: Matrix) -> Chart:
-    """Warm times where any arm was measured, else those of the walks; arms that solve nothing, or have no
-    time, and controls are in the table only."""
+    """Returns the chart of warm times where any arm was measured, else of those of the walks; arms that solve
+    nothing, or have no time, and controls are in its table only."""
     places = {column.key: place for place, column in enumerate(matrix.columns)}
     warm = "warm_p99" in places and any(
         cells[places["warm_p99"]].value is not None for _, cells in matrix.rows

@@ -18,7 +18,7 @@ FULL, SLIDING = "full_attention", "sliding_attention"
 
 
 def register() -> None:
-    """Make `grouped_attention` known to transformers; may be called again."""
+    """Makes `grouped_attention` known to transformers; it may be called again."""
     from transformers import AttentionInterface
 
     AttentionInterface.register(GROUPED, grouped_attention)
@@ -35,7 +35,7 @@ def grouped_attention(
     softcap: float | None = None,
     **others: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Attention with grouped heads, as [rows, count, heads, dim].
+    """Returns attention with grouped heads, as [rows, count, heads, dim].
 
     `query` is [rows, heads, count, dim], `key` and `value` are [rows, key heads, span, dim]; the additive
     mask [rows, 1, count, span] contains the windows. Query heads that share a key head become queries of one
@@ -94,8 +94,8 @@ def masks(
     seen: torch.Tensor,
     hidden: torch.Tensor,
 ) -> torch.Tensor | dict[str, torch.Tensor]:
-    """Additive masks [rows, 1, count, span], one for each kind of layer; a single one if all layers are
-    alike.
+    """Returns additive masks [rows, 1, count, span], one for each kind of layer; a single one if all layers
+    are alike.
 
     `at` [rows, count] has the tokens' positions, `slots` [span] is 0, 1, ...; `seen` and `hidden` are 0 and a
     very low number in the model's dtype.

@@ -41,7 +41,7 @@ class Turns:
 
 
 def fuse(model: Any) -> None:
-    """Put such layers into a causal LM of transformers that is built like Llama (`llama` or `qwen2`, without
+    """Puts such layers into a causal LM of transformers that is built like Llama (`llama` or `qwen2`, without
     windows). It computes the same as before, up to rounding."""
     layer, norm, rotation, head = _classes()
     for number, own in enumerate(model.model.layers):

@@ -48,7 +48,7 @@ def input_length(size: Size) -> int:
 
 
 def place_unseen(inputs: torch.Tensor, size: Size, unseen: torch.Tensor | None) -> None:
-    """Write the tokens [rows asked for] of a pass that is one token wide to their places in its inputs, both
+    """Writes the tokens [rows asked for] of a pass that is one token wide to their places in its inputs, both
     on the device; do nothing for None."""
     if unseen is None:
         return
