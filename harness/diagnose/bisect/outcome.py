@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -196,54 +196,35 @@ def bisect(
     check_named([find_suite(name) for name in question.suites or walked_by_default()], (question.case,))
     spec, distribution, installed = without_version(question.backend)
     versions = between(lambda: releases(distribution), good, bad)
-    rows_by_version: dict[str, tuple[Row, ...]] = {}
-    steps: list[tuple[str, str]] = []
-
-    def rows(version: str) -> tuple[Row, ...]:
-        if version not in rows_by_version:
-            its_spec = placed(version)
-            say(f"{version}: walking ...")
-            rows_by_version[version] = walked(question, its_spec)
-        return rows_by_version[version]
-
-    def placed(version: str) -> BackendSpec:
-        try:
-            return place(replace(spec, version=version), distribution, installed, say)[0]
-        except BadInput as error:
-            raise Unavailable(one_line(str(error))) from error
-
-    def step(version: str, outcome: str) -> None:
-        steps.append((version, outcome))
-        say(f"{version}: {outcome}")
-
-    for look, end in ((placed, good), (placed, bad), (rows, good), (rows, bad)):
+    tried = _Tried(question, spec, distribution, installed, say)
+    for look, end in ((tried.placed, good), (tried.placed, bad), (tried.rows, good), (tried.rows, bad)):
         try:
             look(end)
         except Unavailable as why:
             raise BadInput(
                 f"{distribution} {end} cannot be told, so there is nothing to search between: {why}"
             ) from why
-    wanted = difference_of(rows_by_version[good], rows_by_version[bad])
+    wanted = difference_of(tried.rows(good), tried.rows(bad))
     if not wanted:
         raise BadInput(
             f"{distribution} {good} and {bad} come to the same in this case; there is nothing to search for"
         )
-    kind = kind_of(differences(rows_by_version[good], rows_by_version[bad]).cases)
-    step(good, SHOWS[kind][0])
-    step(bad, SHOWS[kind][1])
+    kind = kind_of(differences(tried.rows(good), tried.rows(bad)).cases)
+    tried.step(good, SHOWS[kind][0])
+    tried.step(bad, SHOWS[kind][1])
 
     answers: dict[str, dict[Fault, bool | None]] = {}
 
     def probe(fault: Fault, version: str) -> bool | None:
         if version not in answers:
             try:
-                cases = outcomes(rows(version))
+                cases = outcomes(tried.rows(version))
             except Unavailable as why:
                 answers[version] = dict.fromkeys(wanted)
-                step(version, f"skipped: {why}")
+                tried.step(version, f"skipped: {why}")
             else:
                 answers[version] = {one: shown({one: sought}, cases) for one, sought in wanted.items()}
-                step(version, in_words(list(answers[version].values()), kind))
+                tried.step(version, in_words(list(answers[version].values()), kind))
         return answers[version][fault]
 
     faults_by_search: dict[SearchResult, list[Fault]] = {}
@@ -254,15 +235,16 @@ def bisect(
         """Returns the tried versions outside the search's range that give one of the faults this answer."""
         low, high = versions.index(search.last_good), versions.index(search.first_bad)
         outside = versions[:low] if answer else versions[high + 1 :]
-        tried = [version for version in outside if version in answers]
         return tuple(
-            version for version in tried if any(answers[version][fault] is answer for fault in faults)
+            version
+            for version in outside
+            if any(answers.get(version, {}).get(fault) is answer for fault in faults)
         )
 
     changes = [
         ChangedAt(
             search,
-            differences(rows_by_version[search.last_good], rows_by_version[search.first_bad]).cases,
+            differences(tried.rows(search.last_good), tried.rows(search.first_bad)).cases,
             kind if len(faults_by_search) == 1 else kind_of_faults(wanted[fault].there for fault in faults),
             also_in=against(search, faults, True),
             not_in=against(search, faults, False),
@@ -270,7 +252,42 @@ def bisect(
         for search, faults in faults_by_search.items()
     ]
     changes.sort(key=lambda change: versions.index(change.search.first_bad))
-    return BisectResult(tuple(changes), kind, tuple(steps))
+    return BisectResult(tuple(changes), kind, tuple(tried.steps))
+
+
+@dataclass(eq=False)
+class _Tried:
+    """The versions that a search has tried, each of which is walked once at most."""
+
+    question: Question
+    spec: BackendSpec
+    distribution: str
+    installed: str
+    say: Callable[[str], None]
+    steps: list[tuple[str, str]] = field(default_factory=list)
+    """The versions in the order in which they were tried, each with what it showed."""
+    _rows: dict[str, tuple[Row, ...]] = field(default_factory=dict)
+
+    def placed(self, version: str) -> BackendSpec:
+        """Returns the backend at that version, installed if need be. Raises Unavailable."""
+        try:
+            spec = replace(self.spec, version=version)
+            return place(spec, self.distribution, self.installed, self.say)[0]
+        except BadInput as error:
+            raise Unavailable(one_line(str(error))) from error
+
+    def rows(self, version: str) -> tuple[Row, ...]:
+        """Returns the rows of the case on that version. Raises Unavailable."""
+        if version not in self._rows:
+            placed = self.placed(version)
+            self.say(f"{version}: walking ...")
+            self._rows[version] = walked(self.question, placed)
+        return self._rows[version]
+
+    def step(self, version: str, outcome: str) -> None:
+        """Notes and says what a version showed."""
+        self.steps.append((version, outcome))
+        self.say(f"{version}: {outcome}")
 
 
 def in_words(answers: Sequence[bool | None], kind: Kind) -> str:
