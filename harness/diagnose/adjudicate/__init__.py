@@ -30,7 +30,7 @@ from harness.diagnose.adjudicate.trial import Settings as Settings
 from harness.diagnose.adjudicate.trial import Trial
 from harness.diagnose.adjudicate.verdicts import Validators
 from harness.diagnose.adjudicate.witness import Summary as Summary
-from harness.diagnose.adjudicate.witness import Witness as Witness
+from harness.diagnose.adjudicate.witness import Witness
 from harness.oracle.judge import Judge
 from harness.rows.appending import encoded, write_lines
 from harness.rows.folder import locked

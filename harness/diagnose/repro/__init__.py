@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from harness.diagnose.repro.find import Failure as Failure
 from harness.diagnose.repro.find import find_failure as find_failure
-from harness.diagnose.repro.show import Replayed as Replayed
 from harness.diagnose.repro.show import replayed as replayed
 from harness.diagnose.repro.show import show as show
 from harness.diagnose.repro.show import to_json as to_json

@@ -17,7 +17,6 @@ from harness.outcomes.expected.arm_faults import TIMEOUT as TIMEOUT
 from harness.outcomes.expected.arm_faults import WRONG_VERDICTS as WRONG_VERDICTS
 from harness.outcomes.expected.arm_faults import Faults as Faults
 from harness.outcomes.expected.arm_faults import RecordedArm as RecordedArm
-from harness.outcomes.expected.arm_faults import RunFaults as RunFaults
 from harness.outcomes.expected.arm_faults import arm_of_row as arm_of_row
 from harness.outcomes.expected.arm_faults import changed_faults as changed_faults
 from harness.outcomes.expected.arm_faults import fault_name as fault_name
@@ -32,7 +31,6 @@ from harness.outcomes.expected.record import read_record as read_record
 from harness.outcomes.expected.record import recorded_faults as recorded_faults
 from harness.outcomes.expected.record import write_record as write_record
 from harness.outcomes.expected.verdict import Change as Change
-from harness.outcomes.expected.verdict import Verdict as Verdict
 from harness.outcomes.expected.verdict import compare_faults as compare_faults
 from harness.outcomes.expected.verdict import compare_with_record as compare_with_record
 from harness.outcomes.expected.verdict_text import change_in_words as change_in_words
