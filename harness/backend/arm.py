@@ -80,13 +80,9 @@ def arm_names(arms: Iterable[OfAVersion]) -> dict[tuple[str, str, str], str]:
         for one in arms
     }
     return {
-        (
-            one.backend,
-            one.version,
-            one.options,
-        ): f"{one.backend}=={one.version}{':' if one.options else ''}{one.options}"
-        if len(versions[one.backend]) > 1
-        else arm(one)
+        (one.backend, one.version, one.options): pinned(
+            one, one.version if len(versions[one.backend]) > 1 else ""
+        )
         for one in arms
     }
 

@@ -80,21 +80,21 @@ def places(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     return {name: (distribution, version) for name, (distribution, version) in answer["places"].items()}
 
 
-def catalogue(python: str = sys.executable) -> list[dict[str, Any]]:
+def catalogue() -> list[dict[str, Any]]:
     """Returns every adapter that can be found: `name`, `distribution`, `version`, `problem` (why it cannot be
     used), `dialects`, `options`, `engines` and `knows_one_end` (as the class says them, see `Adapter`)."""
     entries: list[dict[str, Any]]
     try:
-        entries = _ask(python, op="catalogue")["catalogue"]
+        entries = _ask(sys.executable, op="catalogue")["catalogue"]
     except BadInput:  # one of them ends the process that imports it: which one?
-        entries = [_entry_of(name, python) for name in _ask(python, op="names")["names"]]
+        entries = [_entry_of(name) for name in _ask(sys.executable, op="names")["names"]]
     return entries
 
 
-def _entry_of(name: str, python: str) -> dict[str, Any]:
+def _entry_of(name: str) -> dict[str, Any]:
     """Returns one backend's entry of the catalogue, from a process of its own."""
     try:
-        entry: dict[str, Any] = _ask(python, op="entry", name=name)["entry"]
+        entry: dict[str, Any] = _ask(sys.executable, op="entry", name=name)["entry"]
     except BadInput as lost:
         return _empty_entry(name, str(lost))
     return entry

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from harness.backend.arm import Arm
+from harness.backend.arm import Arm, pinned
 from harness.backend.grammar import Adapter, Grammar
 from harness.backend.process.child import Answer, Handler
 from harness.backend.process.lost import Lost
@@ -66,9 +66,8 @@ def _open(service: Service | None, arm: Arm) -> str:
     nothing."""
     if service is None:
         return ""
-    spec = f"{arm.backend}:{arm.options}" if arm.options else arm.backend
     try:
-        service.post({"spec": spec, "version": arm.version})
+        service.post({"spec": pinned(arm, ""), "version": arm.version})
     except Lost as lost:
         return f"{LOST} ({lost})"
     return ""

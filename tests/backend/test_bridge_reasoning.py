@@ -132,7 +132,7 @@ def test_an_id_that_cannot_end_the_thinking_is_bad_input(end: int) -> None:
 def test_the_think_end_id_is_found_by_its_name_or_its_text() -> None:
     assert (think_end_id(SMALL, "<tool>"), think_end_id(SMALL, "a1")) == (TOOL, A1)
     with pytest.raises(BadInput, match="no token '</think>'"):
-        think_end_id(SMALL)
+        think_end_id(SMALL, "</think>")
 
 
 # Back over the border

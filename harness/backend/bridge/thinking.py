@@ -82,7 +82,7 @@ def thinking_up_to(vocabulary: Vocabulary, end: tuple[int, ...]) -> Thinking:
     return Thinking(vocabulary, end)
 
 
-def think_end_id(vocabulary: Vocabulary, text: str = "</think>") -> int:
+def think_end_id(vocabulary: Vocabulary, text: str) -> int:
     """Returns the special of that name, or else the one plain token of that text.
 
     Raises BadInput if there is neither.

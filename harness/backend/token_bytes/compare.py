@@ -29,6 +29,9 @@ KINDS = {
 }
 """The kinds of differences, in the order in which they are looked for, each with a sentence."""
 
+LONGEST = 48
+"""The most characters of a token that are shown."""
+
 
 @dataclass(frozen=True)
 class WrongToken:
@@ -92,12 +95,12 @@ def kinds_text(kinds: Mapping[str, int]) -> str:
     return "; ".join(f"{count:,}: {KINDS.get(kind, kind)}" for kind, count in kinds.items())
 
 
-def spelled_bytes(content: str, longest: int = 48) -> str:
+def spelled_bytes(content: str) -> str:
     """Returns a token's bytes, which are given as hex, as people read them."""
     if not content:
         return "no text"
     text = bytes.fromhex(content).decode("utf-8", "backslashreplace")
-    return f'"{one_line(text, longest, spelled=True)}"'
+    return f'"{one_line(text, LONGEST, spelled=True)}"'
 
 
 def _text(content: bytes) -> str | None:
