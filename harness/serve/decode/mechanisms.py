@@ -46,7 +46,7 @@ def mechanisms(usual: Setting) -> list[Mechanism]:
 
 
 def experiment(
-    usual: Setting, workloads: Sequence[str] = WORKLOADS
+    usual: Setting, workloads: Sequence[str]
 ) -> tuple[tuple[Setting, ...], tuple[dict[str, Any], ...]]:
     """Returns all settings, those of one load together, and each mechanism with the places of its two sides
     among them."""

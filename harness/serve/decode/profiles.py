@@ -32,8 +32,6 @@ PROFILES = {
     "full": DecodeProfile((), (), (1, 8, 32, 128), 32, 256, 8),
 }
 
-FORKS = 3
-
 
 def settings(profile: DecodeProfile, usual: Setting, workloads: Sequence[str]) -> tuple[Setting, ...]:
     """Returns the profile's settings, with the other knobs of `usual`; settings of one load stand

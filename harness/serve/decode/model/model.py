@@ -223,7 +223,7 @@ class Model:
             lasts = [max(len(tokens.get(row, ())) - 1, 0) for row in order]
         return [*values, *(lengths if size.whole else (lengths[row] for row in places)), *order, *lasts]
 
-    def prepare(self, prompt: int, *, every: bool = False) -> None:
+    def prepare(self, prompt: int) -> None:
         """Capture the passes of one token and those that a prompt of so many tokens takes, for each number of
         rows and each span, so that none of them is captured during a run."""
         if not self._runner.static:
@@ -234,7 +234,7 @@ class Model:
         counts = sorted({1, rest, min(prompt, self.chunk)})
         doubled = (1 << power for power in range(self.positions.bit_length()))
         sizes = dict.fromkeys(
-            self._runner.size(self.rows, rows, count, span, every, self.network.capacity, self.chunk)
+            self._runner.size(self.rows, rows, count, span, False, self.network.capacity, self.chunk)
             for rows, count, span in product(range(1, self.rows + 1), counts, (*doubled, self.positions))
         )
         with torch.no_grad():
