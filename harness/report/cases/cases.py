@@ -8,7 +8,7 @@ of the failing ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from harness.outcomes.delayed import Delayed, delayed_of
 from harness.outcomes.outcome import (
     LAST,
     NOT_COMPILED,
-    CaseOutcome,
     CaseRows,
     Order,
     Outcome,
@@ -29,7 +28,16 @@ from harness.outcomes.outcome import (
     worst_fault,
 )
 from harness.outcomes.summary import arm_key
-from harness.report.cases.failing import CASE_KINDS, LOST, OUTCOMES, CaseKey, Who, case_kind, kind_of
+from harness.report.cases.failing import (
+    CASE_KINDS,
+    LOST,
+    OUTCOMES,
+    CaseKey,
+    Who,
+    case_kind,
+    kind_of,
+    shortened,
+)
 from harness.rows.row import CHECKS_MODE, DECLINED, Row
 from harness.rows.store import published_without, read_cases, read_info
 
@@ -87,11 +95,6 @@ class CaseNoted:
     def worst_first(self) -> list[Note]:
         """Returns the notes, the worst first, as an answer and `grammarbench repro` tell it."""
         return sorted(self.notes.values(), key=lambda note: note.order)
-
-    @property
-    def failing(self) -> bool:
-        """Does it fail on an arm?"""
-        return any(rows.outcome == CaseOutcome.FAILED for rows in self.rows.values())
 
     @property
     def is_shown_first(self) -> bool:
@@ -304,13 +307,13 @@ def _refused(raw: dict[str, Any], instance: Instance, vocabulary: Vocabulary | N
         raw["offset"] = sum(len(vocabulary.tokens[token]) for token in tokens[:at])
 
 
-def commonest_message(cases: Iterable[CaseNoted], shorten: Callable[[str], str]) -> str:
+def commonest_message(cases: Iterable[CaseNoted]) -> str:
     """Returns what was said most often of these cases, shortened; empty if nothing was."""
     counted: dict[str, int] = {}
     for case in cases:
-        for shortened in {shorten(text) for note in case.notes.values() if (text := _message(note))}:
-            counted[shortened] = counted.get(shortened, 0) + 1
-    return max(counted, key=lambda shortened: (counted[shortened], shortened), default="")
+        for said in {shortened(text) for note in case.notes.values() if (text := _message(note))}:
+            counted[said] = counted.get(said, 0) + 1
+    return max(counted, key=lambda said: (counted[said], said), default="")
 
 
 def _message(note: Note) -> str:

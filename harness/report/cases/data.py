@@ -6,7 +6,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +22,6 @@ from harness.report.cases.cases import (
     CaseNoted,
     Cases,
     Vocabularies,
-    commonest_message,
     details,
 )
 from harness.report.cases.failing import CASE_KINDS, OUTCOMES
@@ -329,8 +328,3 @@ def as_json(explored: Explored) -> str:
     """Returns `report.json`: the index and the details of every case; texts are cut at 64 kB. Raises
     BadInput."""
     return _json(explored.index | {"details": explored.details}) + "\n"
-
-
-def commonest(explored: Explored, group: Group, shorten: Callable[[str], str]) -> str:
-    """Returns what was said most often in the group."""
-    return commonest_message([explored.cases[member] for member in group.members], shorten)

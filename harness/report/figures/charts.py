@@ -258,26 +258,24 @@ def forest(name: str, effects: Sequence[Effect]) -> str:
                 alpha=0.6,
             )
             axes.plot([left, right], [row, row], color=colour, linewidth=1.7, solid_capstyle="butt")
-            for edge, inside, sign in ((left, effect.low >= low, "<"), (right, effect.high <= high, ">")):
-                axes.plot(
-                    [edge],
-                    [row],
-                    linestyle="none",
-                    marker="|" if inside else sign,
-                    markersize=6,
-                    color=colour,
-                )
-            axes.plot(
-                [effect.ratio],
-                [row],
-                linestyle="none",
-                marker=effect.marker,
-                markersize=6,
-                markeredgewidth=0,
-                color=colour,
-            )
+            draw_ends(axes, row, (effect.low, effect.high), (low, high), color=colour, markersize=6)
+            draw_mark(axes, effect.ratio, row, effect.marker, colour)
         bare(axes)
         return finish(figure, name, "Ratios of head over base with their intervals")
+
+
+def draw_ends(
+    axes: Axes, row: int, interval: tuple[float, float], limits: tuple[float, float], **look: Any
+) -> None:
+    """Draws the ends of an interval in a row: a bar, or an arrow at the limit beyond which it goes on."""
+    (low, high), (left, right) = interval, limits
+    for edge, inside, sign in ((max(low, left), low >= left, "<"), (min(high, right), high <= right, ">")):
+        axes.plot([edge], [row], linestyle="none", marker="|" if inside else sign, **look)
+
+
+def draw_mark(axes: Axes, x: float, row: int, marker: str, colour: str) -> None:
+    """Draws an estimate in a row."""
+    axes.plot([x], [row], linestyle="none", marker=marker, markersize=6, markeredgewidth=0, color=colour)
 
 
 @contextmanager

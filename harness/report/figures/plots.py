@@ -10,7 +10,19 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
-from harness.report.figures.charts import GRID, SERIES, TEXT, Styled, bare, canvas, finish, plain, style
+from harness.report.figures.charts import (
+    GRID,
+    SERIES,
+    TEXT,
+    Styled,
+    bare,
+    canvas,
+    draw_ends,
+    draw_mark,
+    finish,
+    plain,
+    style,
+)
 from harness.text import duration
 
 
@@ -202,14 +214,9 @@ def gains(name: str, bars: Sequence[Bar]) -> str:
             left.annotate(f" {bar.saved:.0%}", (bar.saved, row), va="center", fontsize=8, color=TEXT)
             if bar.ceiling:
                 right.plot(
-                    [bar.ceiling],
-                    [row],
-                    linestyle="none",
-                    marker="D",
-                    markersize=6,
-                    markerfacecolor="none",
+                    [bar.ceiling], [row], linestyle="none", marker="D", markersize=6, markerfacecolor="none",
                     color=TEXT,
-                )
+                )  # fmt: skip
             if bar.ratio:
                 right.plot(
                     [max(bar.low, low), min(bar.high, high)],
@@ -219,26 +226,8 @@ def gains(name: str, bars: Sequence[Bar]) -> str:
                     solid_capstyle="butt",
                     alpha=0.6,
                 )
-                for edge, inside, sign in (
-                    (max(bar.low, low), bar.low >= low, "<"),
-                    (min(bar.high, high), bar.high <= high, ">"),
-                ):
-                    right.plot(
-                        [edge],
-                        [row],
-                        linestyle="none",
-                        marker="|" if inside else sign,
-                        markersize=5,
-                        color=series,
-                        clip_on=False,
-                    )
-                right.plot(
-                    [bar.ratio],
-                    [row],
-                    linestyle="none",
-                    marker=marker,
-                    markersize=6,
-                    markeredgewidth=0,
-                    color=series,
+                draw_ends(
+                    right, row, (bar.low, bar.high), (low, high), color=series, markersize=5, clip_on=False
                 )
+                draw_mark(right, bar.ratio, row, marker, series)
         return finish(figure, name, "What each strategy saves and gains: bars and intervals")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.report.cases.data import Explored, commonest
-from harness.report.cases.failing import CASE_KINDS, shortened
+from harness.report.cases.cases import commonest_message
+from harness.report.cases.data import Explored
+from harness.report.cases.failing import CASE_KINDS
 from harness.report.cases.groups import Group
 from harness.report.page.content import Content
 from harness.report.page.section import Section, Values
@@ -74,6 +75,6 @@ def _group(explored: Explored, number: int, group: Group, anchors: dict[tuple[st
         len(group.members),
         list(group.tags[:TAGS]),
         states,
-        commonest(explored, group, shortened)[:200],
+        commonest_message(explored.cases[member] for member in group.members)[:200],
         examples,
     )
