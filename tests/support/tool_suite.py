@@ -239,7 +239,6 @@ HERMES = '<tool_call>\n{"name": "', '", "arguments": ', "}\n</tool_call>"
 CODER = "<tool_call>\n<function=", ">\n", "\n</function>\n</tool_call>"
 MIMO = "<tool_call><function=", ">", "</function></tool_call>"
 TEMPLATES = "{} (llama.cpp, models/templates)"
-HF = "https://huggingface.co/"
 
 FAMILIES = (
     json_family(
