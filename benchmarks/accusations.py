@@ -31,7 +31,7 @@ from endings import script
 
 from harness.backend.layout import Layout
 from harness.backend.registry import make, parse_spec
-from harness.backend.vocabulary import Vocabulary, load_vocabulary
+from harness.backend.vocabulary import load_vocabulary
 from harness.cases.case import Case
 from harness.checks.documents import TOKENS_LEAD
 from harness.checks.layouts import LAYOUT_IS_WRITTEN
@@ -130,9 +130,7 @@ def accusations(run: Path) -> Iterator[tuple[Row, Finding, Accusation | None]]:
                 )
 
 
-@lru_cache
-def _vocabulary(name: str) -> Vocabulary:
-    return load_vocabulary(name)
+_vocabulary = lru_cache(load_vocabulary)
 
 
 @lru_cache

@@ -176,9 +176,9 @@ class Figures:
                 logs.append(statistics.mean(known) + math.log(rate))
         return over(logs)
 
-    def over_none(self, where: Where, backend: str, way: str, strategy: str = "stepwise") -> Estimate | None:
+    def over_none(self, where: Where, backend: str, way: str) -> Estimate | None:
         """Returns constrained TPOT over that of the unconstrained run beside it."""
-        rows = self.rows(where, backend=backend, way=way, strategy=strategy, workload=MIXED)
+        rows = self.rows(where, backend=backend, way=way, strategy="stepwise", workload=MIXED)
         return over(row["over_none"] for row in rows)
 
     def best_way(self, where: Where, backend: str) -> tuple[str, Estimate | None]:

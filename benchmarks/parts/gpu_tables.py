@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from gpu_anchors import NOT
@@ -153,22 +154,16 @@ def lost(figures: Figures) -> Iterator[str]:
 def strategies(figures: Figures) -> Iterator[str]:
     """Yields the table of what each strategy gains over one token a pass."""
     rows = []
-    for where in figures.wheres():
-        for workload in (MIXED, FORCED):
-            for strategy in ("jump_forward", "speculative"):
-                for backend in figures.plan.backends:
-                    gain, share, ceiling = figures.speed_up(where, backend, strategy, workload)
-                    found = figures.rows(where, backend=backend, strategy=strategy, workload=workload)
-                    if not found:
-                        continue
-                    apart = noise(figures.noise(where, ["stepwise", strategy], workload))
-                    cells = [
-                        shown(gain),
-                        apart,
-                        f"{ceiling:.2f}" if ceiling else "saves no pass",
-                        shown(share),
-                    ]
-                    rows.append([*map(str, where), workload, strategy, backend, *cells, right(found)])
+    for where, workload, strategy, backend in product(
+        figures.wheres(), (MIXED, FORCED), ("jump_forward", "speculative"), figures.plan.backends
+    ):
+        found = figures.rows(where, backend=backend, strategy=strategy, workload=workload)
+        if not found:
+            continue
+        gain, share, ceiling = figures.speed_up(where, backend, strategy, workload)
+        apart = noise(figures.noise(where, ["stepwise", strategy], workload))
+        cells = [shown(gain), apart, f"{ceiling:.2f}" if ceiling else "saves no pass", shown(share)]
+        rows.append([*map(str, where), workload, strategy, backend, *cells, right(found)])
     if rows:
         yield from titled(
             "What strategies gain over one token a pass",

@@ -59,7 +59,7 @@ def pairs_text(pairs: Sequence[Pair], *, means: bool = False, time: bool = False
 def _summary(pairs: Sequence[Pair], timed: bool, on: Console) -> str:
     lines = []
     for pair in pairs:
-        note = "" if pair.is_change else f" ({pair.why_no_change}: no change)"
+        note = f" ({why}: no change)" if (why := pair.why_no_change) else ""
         lines += on.fold(f"{pair.base.title} -> {pair.head.title}{note}", 2)
         lines += [f"  {what:9} {counts}" for what, counts in _in_short(pair, on)]
     lines += _gate_lines("gate:", pairs, False, on)
