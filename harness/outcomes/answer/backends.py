@@ -148,29 +148,8 @@ def backends_of(
     limits = f"{info.timeout_s:g} s, {info.memory_bytes / 1e9:g} GB"
     if not checked.is_nothing:
         limits += f", seed {info.seed}"
-    versions: dict[str, set[str]] = {}
-    for arm in arms:
-        versions.setdefault(arm.name, set()).add(arm.version)
-    given = (
-        list(names)
-        if names is not None
-        else [f"{arm.name} {arm.version}" if len(versions[arm.name]) > 1 else arm.name for arm in arms]
-    )
     made = []
-    for arm, name in zip(arms, given, strict=True):
-        cases = tuple(
-            CaseAnswer(
-                suite, case_id, proofs.names[suite, case_id], summary.rows.state,
-                tuple(proofs.found.get(arm.key, {}).get((suite, case_id), ())), summary.rows.judged,
-                summary.rows.is_judged, (suite, case_id) in proofs.cut_short.get(arm.key, ()),
-            )
-            for (suite, case_id), summary in arm.cases.items()
-        )  # fmt: skip
-        inputs = {
-            (f"the suite “{suite}”", info.suites.get(suite, {}).get("sha256", "")) for suite, _ in arm.cases
-        }
-        vocabulary = info.vocabularies.get(arm.vocabulary, {}).get("sha256", "")
-        inputs.add((f"the vocabulary “{arm.vocabulary}”", vocabulary))
+    for arm, name in zip(arms, names if names is not None else _names(arms), strict=True):
         per_token, first_mask = tbm(arm), percentiles(ttfm(arm))
         levels = percentiles(per_token)
         made.append(
@@ -180,7 +159,7 @@ def backends_of(
                 arm.version,
                 arm.vocabulary,
                 arm.counts(),
-                cases,
+                _cases(arm, proofs),
                 slowest.get(arm.key),
                 levels["p50"],
                 levels["p99"],
@@ -191,8 +170,36 @@ def backends_of(
                 enforces_nothing=arm.key in lenient,
                 accepted=proofs.enforcing.accepted(arm.key),
                 checked=checked,
-                inputs=frozenset(inputs),
+                inputs=_inputs(arm, info),
                 limits=limits,
             )
         )
     return made
+
+
+def _names(arms: Sequence[ArmSummary]) -> list[str]:
+    """Returns what people call the arms: with the version where the run has several."""
+    versions: dict[str, set[str]] = {}
+    for arm in arms:
+        versions.setdefault(arm.name, set()).add(arm.version)
+    return [f"{arm.name} {arm.version}" if len(versions[arm.name]) > 1 else arm.name for arm in arms]
+
+
+def _cases(arm: ArmSummary, proofs: Proofs) -> tuple[CaseAnswer, ...]:
+    """Returns what each case is like on the arm, with its proofs."""
+    return tuple(
+        CaseAnswer(
+            suite, case_id, proofs.names[suite, case_id], summary.rows.state,
+            tuple(proofs.found.get(arm.key, {}).get((suite, case_id), ())), summary.rows.judged,
+            summary.rows.is_judged, (suite, case_id) in proofs.cut_short.get(arm.key, ()),
+        )
+        for (suite, case_id), summary in arm.cases.items()
+    )  # fmt: skip
+
+
+def _inputs(arm: ArmSummary, info: RunInfo) -> frozenset[tuple[str, str]]:
+    """Returns the suites and the vocabulary that the arm was tried on, each with the digest of what it
+    holds."""
+    digests = {f"the suite “{suite}”": info.suites.get(suite, {}) for suite, _ in arm.cases}
+    digests[f"the vocabulary “{arm.vocabulary}”"] = info.vocabularies.get(arm.vocabulary, {})
+    return frozenset((name, about.get("sha256", "")) for name, about in digests.items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import jinja2
@@ -18,6 +18,7 @@ from harness.report.cases.failing import (
     FailedCase,
     Failures,
     Reason,
+    Who,
     choose,
     fill_in,
     ordered,
@@ -86,41 +87,7 @@ def failing_cases(template: jinja2.Template, failures: Failures, lines: Sequence
         else []
     )
     whose = {(line.run.place, line.arm.key) for line in solve_nothing}
-    chosen = choose(failures, whose)
-    fill_in([failures.cases[key] for key in chosen], list(dict.fromkeys(line.run.folder for line in lines)))
-    rendered: dict[CaseKey, Markup] = {}
-    anchors: dict[CaseKey, str] = {}
-    budget = CASES_BUDGET
-    for number, key in enumerate(chosen):
-        case = failures.cases[key]
-        anchor = re.sub(r"[^a-z0-9]+", "-", f"case-{case.suite[:40]}-{case.id}".lower())
-        anchor = f"{anchor}-{number}" if anchor in anchors.values() else anchor
-        repro = [(by_who[who], command(by_who[who], case)) for who in case.rows if by_who[who].run.can_repro]
-        later = failures.delayed.get(key, ())
-        html = Markup(
-            template.render(
-                case=case,
-                anchor=anchor,
-                lines=by_who,
-                repro=repro,
-                worst=worst_kind(case, whose),
-                delayed=later,
-            )
-        )
-        budget -= len(html.encode("utf-8", "replace"))
-        if budget < 0:
-            break
-        rendered[key], anchors[key] = html, anchor
-    worst_first = list(CASE_KINDS)
-    order = sorted(
-        rendered,
-        key=lambda key: (
-            worst_first.index(worst_kind(failures.cases[key], whose)),
-            key[0],
-            failures.cases[key].name,
-            key,
-        ),
-    )
+    anchors, shown = _rendered(template, failures, by_who, whose)
     reasons: dict[int, list[ReasonShown]] = {line.position: [] for line in lines}
     for reason in ordered(failures.reasons.values()):
         reasons[by_who[reason.who].position].append(_reason(reason, failures, anchors))
@@ -135,10 +102,48 @@ def failing_cases(template: jinja2.Template, failures: Failures, lines: Sequence
         max(0, len(lost) - REASONS),
         len({key for reason in lost for key in reason.cases}),
         solve_nothing,
-        [rendered[key] for key in order],
+        shown,
         by_line,
         anchors,
     )
+
+
+def _rendered(
+    template: jinja2.Template, failures: Failures, by_who: Mapping[Who, Line], solve_nothing: set[Who]
+) -> tuple[dict[CaseKey, str], list[Markup]]:
+    """Returns as many cases as fit, rendered, the gravest first, and where each is on the page."""
+    chosen = choose(failures, solve_nothing)
+    folders = dict.fromkeys(line.run.folder for line in by_who.values())
+    fill_in([failures.cases[key] for key in chosen], list(folders))
+    rendered: dict[CaseKey, Markup] = {}
+    anchors: dict[CaseKey, str] = {}
+    budget = CASES_BUDGET
+    for number, key in enumerate(chosen):
+        case = failures.cases[key]
+        anchor = re.sub(r"[^a-z0-9]+", "-", f"case-{case.suite[:40]}-{case.id}".lower())
+        anchor = f"{anchor}-{number}" if anchor in anchors.values() else anchor
+        repro = [(by_who[who], command(by_who[who], case)) for who in case.rows if by_who[who].run.can_repro]
+        html = Markup(
+            template.render(
+                case=case,
+                anchor=anchor,
+                lines=by_who,
+                repro=repro,
+                worst=worst_kind(case, solve_nothing),
+                delayed=failures.delayed.get(key, ()),
+            )
+        )
+        budget -= len(html.encode("utf-8", "replace"))
+        if budget < 0:
+            break
+        rendered[key], anchors[key] = html, anchor
+    worst_first = list(CASE_KINDS)
+
+    def gravity(key: CaseKey) -> tuple[int, str, str, CaseKey]:
+        case = failures.cases[key]
+        return worst_first.index(worst_kind(case, solve_nothing)), key[0], case.name, key
+
+    return anchors, [rendered[key] for key in sorted(rendered, key=gravity)]
 
 
 def _reason(reason: Reason, failures: Failures, anchors: dict[CaseKey, str]) -> ReasonShown:
