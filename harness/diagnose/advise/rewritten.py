@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
@@ -55,26 +55,15 @@ def rewritten(
     `answers_of` walks a suite file through the same backends with the same effort; the rewrites are written
     to `folder`.
     """
-    able = [backend for backend in answer.backends if not backend.is_control]
-    before: dict[tuple[str, str], dict[str, CaseState]] = {}
-    faults: dict[tuple[str, str], set[str]] = {}
-    for backend in able:
-        for seen in backend.cases:
-            key = seen.suite, seen.case_id
-            before.setdefault(key, {})[backend.name] = seen.state
-            faults.setdefault(key, set()).update(
-                proof.constraint for proof in seen.proofs if proof.constraint
-            )
+    seen = _seen(answer)
     wanting = [
         (suite, case)
         for suite, case in cases
         if case.grammar.dialect == "json_schema"
-        and (
-            CaseState.REFUSED in before.get((suite, case.id), {}).values()
-            or _keywords(faults.get((suite, case.id), set()), case)
-        )
+        and (one := seen.get((suite, case.id))) is not None
+        and (CaseState.REFUSED in one.states.values() or _keywords(one.faults, case))
     ]
-    wanting.sort(key=lambda pair: list(before[pair[0], pair[1].id].values()).count(CaseState.WORKS))
+    wanting.sort(key=lambda pair: list(seen[pair[0], pair[1].id].states.values()).count(CaseState.WORKS))
     not_looked_at = max(0, len(wanting) - MOST_CASES)
     del wanting[MOST_CASES:]
     tried: dict[tuple[str, str], list[Candidate]] = {}
@@ -82,30 +71,47 @@ def rewritten(
     if wanting:
         say(f"looking for rewrites of {counted(len(wanting), 'case')} that mean the same ...")
     for suite, case in wanting:
-        at_fault = _keywords(faults[suite, case.id], case)
-        some = list(islice(candidates(case, at_fault, SECONDS), MOST_TRIED))
-        if some:
-            tried[suite, case.id] = some
-            # Documents that were made are made anew, for the rewrite, as they will be of its schema alone.
-            is_made = any(instance.made_for for instance in case.instances)
-            for candidate in some:
-                rewrite = candidate.case
-                every[rewrite.id] = replace(rewrite, instances=()) if is_made else rewrite
+        at_fault = _keywords(seen[suite, case.id].faults, case)
+        some = tried[suite, case.id] = list(islice(candidates(case, at_fault, SECONDS), MOST_TRIED))
+        # Documents that were made are made anew, for the rewrite, as they will be of its schema alone.
+        is_made = any(instance.made_for for instance in case.instances)
+        for rewrite in (candidate.case for candidate in some):
+            every[rewrite.id] = replace(rewrite, instances=()) if is_made else rewrite
     answers: Answers = {}
     if every:
         path = folder / "rewrites.jsonl"
         path.write_text("".join(_line(case) for case in every.values()), "utf-8")
         answers = answers_of(path)
-    changes = []
-    for suite, case in wanting:
-        change = _best(suite, case, tried.get((suite, case.id), []), before[suite, case.id], answers)
-        if change is not None:
-            changes.append(change)
-    best = answer.best.name if answer.best is not None else ""
-    changes.sort(key=lambda change: best not in change.gained)
-    helped = {(change.suite, change.case_id) for change in changes}
-    unchanged = tuple(case.name for suite, case in wanting if (suite, case.id) not in helped)
+    best = [
+        _best(suite, case, tried[suite, case.id], seen[suite, case.id].states, answers)
+        for suite, case in wanting
+    ]
+    changes = [change for change in best if change is not None]
+    first = answer.best.name if answer.best is not None else ""
+    changes.sort(key=lambda change: first not in change.gained)
+    unchanged = tuple(case.name for (_, case), change in zip(wanting, best, strict=True) if change is None)
     return tuple(changes), unchanged, not_looked_at
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What became of a case before it was rewritten."""
+
+    states: dict[str, CaseState] = field(default_factory=dict)
+    """The states by arm, controls left out."""
+    faults: set[str] = field(default_factory=set)
+    """The constraints that some arm does not keep."""
+
+
+def _seen(answer: Answer) -> dict[tuple[str, str], _Seen]:
+    """Returns what became of each case, by suite and id."""
+    seen: dict[tuple[str, str], _Seen] = {}
+    for backend in answer.backends:
+        for case in () if backend.is_control else backend.cases:
+            one = seen.setdefault((case.suite, case.case_id), _Seen())
+            one.states[backend.name] = case.state
+            one.faults.update(proof.constraint for proof in case.proofs if proof.constraint)
+    return seen
 
 
 def _keywords(faults: Collection[str], case: Case) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from harness.backend.registry import parse_spec
 from harness.cases.case import Case, Instance
 from harness.errors import BadInput, did_you_mean
 from harness.outcomes.outcome import Fault, faults, telling
-from harness.rows.row import DECLINED, OURS, Finding, Row, verdict
+from harness.rows.row import DECLINED, OURS, Finding, Row, RunInfo, verdict
 from harness.rows.store import read_cases, read_info, read_rows
 
 
@@ -60,6 +61,28 @@ def find_failure(
             f"{folder} has no case "
             f'"{wanted[:100]}"{did_you_mean(wanted, [case.name for _, case in suites_and_cases])}'
         )
+    rows = _rows_of(folder, info, ids, backend, vocabulary)
+    check = check and check.replace(" ", "_")  # the report writes it with blanks
+    row, finding = _chosen(rows, number, check)
+    (case,) = (case for suite, case in suites_and_cases if (suite, case.id) == (row.suite, row.case_id))
+    along = row.instance if row.instance is not None else finding.instance if finding is not None else None
+    if along is None and case.instances:
+        along = 0
+    if along is not None and not 0 <= along < len(case.instances):
+        raise BadInput(
+            f"{folder}: a row of that case, or its finding, is of instance {along}, and the case has "
+            f"{len(case.instances)}; the file was changed or damaged"
+        )
+    instance = case.instances[along] if along is not None else Instance("", b"", None)
+    whose = (row.backend, row.backend_version, row.options)
+    (its_arm,) = (arm for arm in info.arms if (arm.backend, arm.version, arm.options) == whose)
+    return Failure(row, case, instance, finding, info.timeout_s, info.memory_bytes, python_of(its_arm))
+
+
+def _rows_of(
+    folder: Path, info: RunInfo, ids: Collection[tuple[str, str]], backend: str, vocabulary: str | None
+) -> list[Row]:
+    """Returns the rows of those cases, by suite and id, on that backend. Raises BadInput if there is none."""
     spec = parse_spec(backend)
     options = ":".join(f"{name}={value}" for name, value in spec.options)
     matching = {
@@ -84,21 +107,7 @@ def find_failure(
             f"{folder} has no row of {backend} for that case{f' with {vocabulary}' if vocabulary else ''}; "
             "the run may be incomplete"
         )
-    check = check and check.replace(" ", "_")  # the report writes it with blanks
-    row, finding = _chosen(rows, number, check)
-    (case,) = (case for suite, case in suites_and_cases if (suite, case.id) == (row.suite, row.case_id))
-    along = row.instance if row.instance is not None else finding.instance if finding is not None else None
-    if along is None and case.instances:
-        along = 0
-    if along is not None and not 0 <= along < len(case.instances):
-        raise BadInput(
-            f"{folder}: a row of that case, or its finding, is of instance {along}, and the case has "
-            f"{len(case.instances)}; the file was changed or damaged"
-        )
-    instance = case.instances[along] if along is not None else Instance("", b"", None)
-    whose = (row.backend, row.backend_version, row.options)
-    (its_arm,) = (arm for arm in info.arms if (arm.backend, arm.version, arm.options) == whose)
-    return Failure(row, case, instance, finding, info.timeout_s, info.memory_bytes, python_of(its_arm))
+    return rows
 
 
 @dataclass(frozen=True)
