@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,7 +65,7 @@ def advise(
     """Does what `harness.advise` says."""
     from harness.diagnose.advise import advise as advise_on
 
-    with progress_line(sys.stderr) as report:
+    with progress_line() as report:
         return advise_on(
             [os.fspath(source) for source in sources],
             say,

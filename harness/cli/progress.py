@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
 
@@ -102,44 +102,37 @@ def in_words(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-class progress_line:
-    """Shows how much is done, the rate, the time left and the failures so far.
+@contextmanager
+def progress_line() -> Iterator[Callable[[Progress], None]]:
+    """Yields a function that shows on stderr how much is done, the rate, the time left and the failures so
+    far.
 
     It is one live line on a terminal, and a plain line every ten seconds elsewhere.
     """
+    stream, terminal = sys.stderr, sys.stderr.isatty()
+    started = last_line = time.monotonic()
+    first: int | None = None
 
-    def __init__(self, stream: TextIO) -> None:
-        self.stream = stream
-        self.started = time.monotonic()
-        self.last_line = self.started
-        self.first: int | None = None
-
-    def __enter__(self) -> Callable[[Progress], None]:
-        return self.show
-
-    def __exit__(self, *_: object) -> None:
-        if self.stream.isatty():
-            print(file=self.stream)
-
-    def show(self, progress: Progress) -> None:
-        """Shows the progress, if it is time to."""
+    def show(progress: Progress) -> None:
+        nonlocal started, last_line, first
         now = time.monotonic()
-        if self.first is None:
-            self.first, self.started = progress.done, now
-        terminal = self.stream.isatty()
-        if not terminal and now - self.last_line < 10 and progress.done < progress.total:
+        if first is None:
+            first, started = progress.done, now
+        if not terminal and now - last_line < EVERY_S and progress.done < progress.total:
             return
-        self.last_line = now
-        rate = (progress.done - self.first) / max(now - self.started, 1e-9)
+        last_line = now
+        rate = (progress.done - first) / max(now - started, 1e-9)
         left = f"{(progress.total - progress.done) / rate:.0f} s left" if rate > 0 else "time left unknown"
         share = 100 * progress.done // max(progress.total, 1)
         text = (
             f"{progress.done}/{progress.total} cases ({share} %), {rate:.1f}/s, {left}, "
             f"{progress.failures} walks broken"
         )
-        print(
-            f"\r\x1b[K{text}" if terminal else text,
-            end="" if terminal else "\n",
-            file=self.stream,
-            flush=True,
-        )
+        line, end = (f"\r\x1b[K{text}", "") if terminal else (text, "\n")
+        print(line, end=end, file=stream, flush=True)
+
+    try:
+        yield show
+    finally:
+        if terminal:
+            print(file=stream)

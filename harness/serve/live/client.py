@@ -73,15 +73,16 @@ class Client:
         path: str,
         key: ApiKey,
         deadlines: Deadlines,
+        clock: Callable[[], int] = perf_counter_ns,
         *,
         refuses_in_stream: bool = False,
     ) -> None:
-        """`base` is scheme, host, port, and a path that the server's paths follow.
+        """`base` is scheme, host, port, and a path that the server's paths follow. `clock` gives nanoseconds.
         `refuses_in_stream`: the server refuses requests by an error within the stream (see ServerDialect)."""
         self.url = base + path
         self.key = key
         self.deadlines = deadlines
-        self.clock = perf_counter_ns
+        self.clock = clock
         self.refuses_in_stream = refuses_in_stream
         self._http: httpx2.AsyncClient | None = None
 

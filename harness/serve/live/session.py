@@ -157,75 +157,72 @@ async def _ask_all(
 ) -> None:
     """Send every load, one after the other; each answer is on disk as soon as it is there."""
     server, request = planned.server, planned.request
+    start = perf_counter_ns()
     client = Client(
         setup.url,
         PATHS[server.endpoint],
         request.key,
         request.deadlines,
+        lambda: perf_counter_ns() - start,
         refuses_in_stream=server.dialect.refuses_in_stream,
     )
-    start = perf_counter_ns()
-    client.clock = lambda: perf_counter_ns() - start
-    asked = LoadSender(setup.run, planned, recorder, client)
+    known: set[str] = set()
     async with client.opened():
         for place, load in enumerate(setup.loads):
             say(
                 f"{load.name}, {'with' if load.role == 'constrained' else 'without'} grammar: "
                 f"{counted(load.requests, 'request')} ..."
             )
+            send = _sender(setup.run, planned, recorder, client, known, place, load)
             try:
-                await drive(load, due(load, request.sampling.seed), asked.sender(place, load), client.clock)
+                await drive(load, due(load, request.sampling.seed), send, client.clock)
             except ExceptionGroup as lost:  # a full disk, say
                 raise lost.exceptions[0] from lost
 
 
-class LoadSender:
-    """Sends the requests of a load, and keeps what they share: the grammars to which the server has
-    answered."""
+def _sender(
+    run: str,
+    planned: LivePlan,
+    recorder: LiveRecorder,
+    client: Client,
+    known: set[str],
+    load_place: int,
+    load: Load,
+) -> Send:
+    """Returns the function that sends a request of this load; bodies are made before its first request is
+    due. `run` is the session's id, and `known` has the grammars that the server has answered to, as they are
+    sent."""
+    server, sampling, sent = planned.server, planned.request.sampling, planned.sent
+    order = (
+        sent
+        if load.kind == "first"
+        else [sent[place] for place in asking.order(len(sent), load.requests, sampling.seed)]
+    )
+    made: list[tuple[Source, bytes, str]] = []
+    for number in range(load.requests):
+        source = planned.sources[order[number]]
+        salt = salt_of(run, sampling.seed, load_place, number)
+        grammar = None if load.role == "none" else source.case.grammar
+        if grammar is not None and planned.request.grammars == "cold":
+            grammar = asking.unique(grammar, f"{load_place}-{number}-{secrets.token_hex(4)}") or grammar
+        body = body_of(server, sampling, prompt_of(source.case, sampling, salt), number, grammar)
+        assert body is not None
+        made.append((source, body, "" if grammar is None else f"{grammar.dialect}\0{grammar.text}"))
 
-    def __init__(self, run: str, planned: LivePlan, recorder: LiveRecorder, client: Client) -> None:
-        """`run` is the session's id."""
-        self.run = run
-        self.planned, self.recorder, self.client = planned, recorder, client
-        self.known: set[str] = set()
-        """The grammars that the server has answered to, as they are sent."""
+    async def send(number: int, due_ns: int) -> None:
+        source, body, key = made[number]
+        state: State = "" if not key else "warm" if key in known else "cold"
 
-    def sender(self, load_place: int, load: Load) -> Send:
-        """Returns the function that sends a request of this load; bodies are made before its first request is
-        due."""
-        planned = self.planned
-        server, sampling = planned.server, planned.request.sampling
-        sent = planned.sent
-        order = (
-            sent
-            if load.kind == "first"
-            else [sent[place] for place in asking.order(len(sent), load.requests, sampling.seed)]
-        )
-        made: list[tuple[Source, bytes, str]] = []
-        for number in range(load.requests):
-            source = planned.sources[order[number]]
-            salt = salt_of(self.run, sampling.seed, load_place, number)
-            grammar = None if load.role == "none" else source.case.grammar
-            if grammar is not None and planned.request.grammars == "cold":
-                grammar = asking.unique(grammar, f"{load_place}-{number}-{secrets.token_hex(4)}") or grammar
-            body = body_of(server, sampling, prompt_of(source.case, sampling, salt), number, grammar)
-            assert body is not None
-            made.append((source, body, "" if grammar is None else f"{grammar.dialect}\0{grammar.text}"))
+        def take(heard: Heard) -> None:
+            if key and heard.message_ns:
+                known.add(key)
+            recorder.answer(
+                Answer(number, load_place, source.suite, source.case.id, load.role, state, due_ns, heard)
+            )
 
-        async def send(number: int, due_ns: int) -> None:
-            source, body, key = made[number]
-            state: State = "" if not key else "warm" if key in self.known else "cold"
+        await client.ask(body, server.endpoint == "chat", take)
 
-            def take(heard: Heard) -> None:
-                if key and heard.message_ns:
-                    self.known.add(key)
-                self.recorder.answer(
-                    Answer(number, load_place, source.suite, source.case.id, load.role, state, due_ns, heard)
-                )
-
-            await self.client.ask(body, server.endpoint == "chat", take)
-
-        return send
+    return send
 
 
 def _loads(planned: LivePlan) -> tuple[Load, ...]:
