@@ -31,7 +31,7 @@ from harness.walk.watched import unwatched
 CATEGORY = DECODING
 
 MOST_TOKENS = 400
-"""Of all outputs of a case together; the last one is cut there."""
+"""The most tokens of all outputs of a case together; the last one is cut there."""
 ROWS = 4
 BATCH_TOKENS = 100
 """The most tokens that the outputs of one batch have together, unless the batch has one output."""

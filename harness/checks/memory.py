@@ -32,7 +32,7 @@ from harness.walk.watched import OutOfTime
 CATEGORY = MASKS
 
 THREADS = (1, 3)
-"""On which a batch is filled."""
+"""The numbers of threads on which a batch is filled."""
 
 FENCE = 0x5A
 """The byte that lies around an array that is filled."""

@@ -65,8 +65,8 @@ class Subject:
     seconds: float = math.inf
     """What all checks of the case may take."""
     progress: Progress = field(default_factory=unwatched)
-    """Told of each call of the backend, so that a deadline is one call's, and a lost child is
-    booked rightly."""
+    """The cells that are told of each call of the backend, so that a deadline is one call's, and a lost child
+    is booked rightly."""
     counted: dict[str, dict[str, int]] = field(default_factory=dict)
     """What a check counted beside its findings, by check."""
 
@@ -82,7 +82,7 @@ class Subject:
 
     @cached_property
     def watch(self) -> Watch:
-        """Through which the backend is asked."""
+        """Returns the watch through which the backend is asked."""
         return Watch(self.progress, is_ours=self.adapter.is_ours)
 
     @property

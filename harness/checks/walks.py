@@ -232,10 +232,10 @@ class InString:
 LETTERS = bytes(byte for byte in range(128) if chr(byte).isalnum() and not chr(byte).isdigit())
 DIGITS = b"0123456789"
 HIGH = bytes(range(128, 256))
-"""Of characters beyond ASCII; one that has begun must be completed."""
+"""The bytes of characters beyond ASCII; one that has begun must be completed."""
 KINDS = (b"}]", b'"', b")>'", b":,;", DIGITS, b"-+", LETTERS, b"[{", b"(<", WHITESPACE, HIGH)
-"""Of first bytes; a choice is between these before it is between bytes, so that `null` is as likely as some
-number."""
+"""Kinds of first bytes; a choice is between these before it is between bytes, so that `null` is as likely as
+some number."""
 OTHERS = bytes(byte for byte in range(256) if all(byte not in kind for kind in KINDS))
 
 INSIDE = (b'"', LETTERS + DIGITS, OTHERS.replace(b"\\", b"") + b" }]:,;-+[{()<>'", HIGH)
@@ -247,15 +247,15 @@ other text."""
 
 @dataclass(frozen=True)
 class _Leaning:
-    """By token."""
+    """What a walk asks of each token: arrays by id."""
 
     has_text: TokenSet
     blank: TokenSet
-    """Whitespace only."""
+    """Whether the token is whitespace only."""
     first: NDArray[np.uint8]
-    """The first byte."""
+    """The token's first byte."""
     kind: NDArray[np.uint8]
-    """Of the first byte."""
+    """The kind of the first byte, as a place in KINDS."""
     inside: NDArray[np.int16]
     """How late the token closes: a low rank is taken first."""
     outside: NDArray[np.int16]

@@ -14,7 +14,7 @@ MOST_LOOKED_AT = 20_000
 FEW_STATES = 2_000
 """States that are looked at for the shortest document."""
 AVOIDED_COUNT = 6
-"""As so many bytes one counts that is to be avoided."""
+"""A byte that is to be avoided counts as this many others."""
 RARE = b" \t\n\r\\[{-.eE" + bytes(range(0x80, 0x100))
 """White space, escapes, containers where something else can be, signs, fractions, exponents, and what is not
 ASCII: most documents are found without, and each of them multiplies the states that are looked at. Exponents

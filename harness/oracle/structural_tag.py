@@ -32,7 +32,7 @@ NOTHING: Pending = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """In free text."""
+    """The output is in free text."""
 
     within: int
     """What must follow within a character, as in `UTF8`; 0 between characters."""
@@ -41,7 +41,7 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """So much of the `begin` of some structure was read."""
+    """The output is in the `begin` of some structure, of which `read` was read."""
 
     read: bytes
     pending: Pending
@@ -49,7 +49,7 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """In a structure's document, at this state of the automaton of its documents."""
+    """The output is in a structure's document, at this state of the automaton of its documents."""
 
     structure: int
     state: int

@@ -77,7 +77,7 @@ def after_changes(walks: list[tuple[Row, bytes]], changed: Sequence[str]) -> lis
     ]
 
 
-def rows_of(work: Work, task: Task, ending: Ending, checks: bool = False) -> list[tuple[Row, bytes]]:
+def rows_of(work: Work, task: Task, ending: Ending, checks: bool) -> list[tuple[Row, bytes]]:
     """Returns a row with its samples for every instance (one for a case without): as seen, as ended, or
     skipped because of the end before it.
 
@@ -92,31 +92,19 @@ def rows_of(work: Work, task: Task, ending: Ending, checks: bool = False) -> lis
             message, samples = task.walked[number]
             row = _with_reading(_with_observation(row, message), work.arm, task.case)
         elif ending.status == "ok":
-            row = replace(
-                row, status="harness_error", phase="worker", text="the worker sent no answer for it"
-            )
+            row = _ended(row, Ending("harness_error", "worker", "the worker sent no answer for it"))
         elif compile_failed or number == reached:
-            row = replace(
-                row,
-                status=ending.status,
-                phase=ending.phase,
-                text=ending.text[:TEXT_LIMIT],
-                signal=ending.signal,
-            )
+            row = _ended(row, ending)
             row = replace(row, peak_rss_bytes=max(row.peak_rss_bytes or 0, task.peak_rss_bytes) or None)
             if not compile_failed and ending.phase in ("fill", "accept", "end"):
                 row = replace(row, stopped_at=ending.token, tokens=ending.tokens)
         else:
-            row = replace(
-                row, status="skipped", phase="walk", text=f"not walked: the case ended at instance {reached}"
-            )
+            row = _ended(row, Ending("skipped", "walk", f"not walked: the case ended at instance {reached}"))
         walks.append((row, samples))
     findings = ending.findings
     if ending.status != "ok" and reached == len(walks) and not task.checking:
-        findings = (
-            *findings,
-            Finding(LOST, None, ending.text[:TEXT_LIMIT]),
-        )  # all was seen, and then the child was lost
+        # All was seen, and then the child was lost.
+        findings = (*findings, Finding(LOST, None, ending.text[:TEXT_LIMIT]))
     if findings:
         row, samples = walks[-1]
         walks[-1] = replace(row, findings=(*row.findings, *findings)), samples
@@ -127,9 +115,7 @@ def _checked(work: Work, task: Task, ending: Ending) -> Row:
     """Returns the row of what the checks found, as far as they got."""
     row = replace(_row_of_no_walk(work, task, None), mode=CHECKS_MODE)
     if task.compiled is None or task.compiled["status"] != "ok":
-        return replace(
-            row, status=ending.status, phase=ending.phase, text=ending.text[:TEXT_LIMIT], signal=ending.signal
-        )
+        return _ended(row, ending)
     outcomes = {message["check"]: message["outcome"] for message in task.checked}
     findings = tuple(
         finding_from_json(finding) for message in task.checked for finding in message["findings"]
@@ -138,19 +124,18 @@ def _checked(work: Work, task: Task, ending: Ending) -> Row:
     counted = {message["check"]: message["counted"] for message in task.checked if message.get("counted")}
     row = replace(row, checks=outcomes, findings=findings, counted=counted, peak_rss_bytes=peak)
     if ours := [message["text"] for message in task.checked if message["outcome"] == "harness_error"]:
-        return replace(row, status="harness_error", phase="check", text=ours[0][:TEXT_LIMIT])
+        return _ended(row, Ending("harness_error", "check", ours[0]))
     if ending.status == "ok" or (task.checked and not task.checking):  # it was lost behind the last one
         return row
     if task.checking:
-        return replace(
-            row,
-            status=ending.status,
-            phase=ending.phase,
-            text=ending.text[:TEXT_LIMIT],
-            signal=ending.signal,
-            checking=task.checking,
-        )
-    return replace(row, status="skipped", phase="check", text="not checked: a walk of the case was lost")
+        return replace(_ended(row, ending), checking=task.checking)
+    return _ended(row, Ending("skipped", "check", "not checked: a walk of the case was lost"))
+
+
+def _ended(row: Row, ending: Ending) -> Row:
+    """Returns the row of a walk, or of the checks, that ended so."""
+    text = ending.text[:TEXT_LIMIT]
+    return replace(row, status=ending.status, phase=ending.phase, text=text, signal=ending.signal)
 
 
 def _row_of_no_walk(work: Work, task: Task, number: int | None) -> Row:

@@ -19,7 +19,7 @@ class Spelling:
     name: str
     schema: Any
     text: str
-    """With no white space but what the spelling is about."""
+    """The document, with no white space but what the spelling is about."""
     is_in: Callable[[Layout], bool]
     is_about_space: bool = False
 

@@ -32,9 +32,9 @@ class Evaluated(NamedTuple):
     patterns: tuple[int, ...] = ()
     """The numbers of the automata of names."""
     items: int = 0
-    """So many of the first items."""
+    """How many of the first items are evaluated."""
     some_items: tuple[Formula, ...] = ()
-    """Every item that satisfies one of these."""
+    """Every item that satisfies one of these is evaluated."""
 
 
 def unevaluated_members(schemas: Schemas, schema: Mapping[str, Any], resolver: Any) -> Formula:

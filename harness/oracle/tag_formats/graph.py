@@ -39,7 +39,7 @@ class Node:
 
     part: Part | None
     after: dict[int, list[int]] = field(default_factory=dict)
-    """By the number of an exit; without a part all stands under 0."""
+    """The numbers of the nodes behind each exit, by the exit's number; without a part all stand under 0."""
 
 
 class Graph:
