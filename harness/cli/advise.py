@@ -63,7 +63,7 @@ def advise(options: argparse.Namespace) -> int:
     from harness.report.advice import advice_json, advice_text
     from harness.report.page.page import write_report
 
-    with progress_line() as report:
+    with progress_line(sys.stderr) as report:
         advice = advise_on(
             options.sources,
             say,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,7 +66,7 @@ def advise(
     """Does what `harness.advise` says."""
     from harness.diagnose.advise import advise as advise_on
 
-    with progress_line() as report:
+    with progress_line(sys.stderr) as report:
         return advise_on(
             [os.fspath(source) for source in sources],
             say,

@@ -103,13 +103,13 @@ def in_words(seconds: float) -> str:
 
 
 @contextmanager
-def progress_line() -> Iterator[Callable[[Progress], None]]:
-    """Yields a function that shows on stderr how much is done, the rate, the time left and the failures so
-    far.
+def progress_line(stream: TextIO) -> Iterator[Callable[[Progress], None]]:
+    """Yields a function that shows on the stream how much is done, the rate, the time left and the failures
+    so far.
 
     It is one live line on a terminal, and a plain line every ten seconds elsewhere.
     """
-    stream, terminal = sys.stderr, sys.stderr.isatty()
+    terminal = stream.isatty()
     started = last_line = time.monotonic()
     first: int | None = None
 

@@ -202,7 +202,7 @@ def walk(options: argparse.Namespace, argv: Sequence[str]) -> Outcome:
     recorded = expected.read_record(options.expect) if options.expect else None
     _refuse_contradictions(options, recorded)
     request = _request(options, argv, recorded)
-    with progress_line() as report:
+    with progress_line(sys.stderr) as report:
         return run_session(request, say, report)
 
 

@@ -514,7 +514,7 @@ def test_another_fault_is_named_where_words_say_it(synthetic: ModuleType, tmp_pa
         "invalid_utf8_is_refused_at_once", 3, "the mask allows b'\\xa0'", "surrogate", under=2
     )
     rollback = Finding("rollback_restores_the_mask", 3, "a bit differs", "mask")
-    wrong = [{"findings": (bytes_of_no_text,)}, {"findings": (rollback,)}, IGNORES]
+    wrong: list[dict[str, Any]] = [{"findings": (bytes_of_no_text,)}, {"findings": (rollback,)}, IGNORES]
     answer = _answer(synthetic, tmp_path, [FINE, FINE, FINE], wrong)
     name = "beta:any_whitespace=false"
     assert answer.sentence.endswith(
