@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any, Literal
 
@@ -230,15 +230,24 @@ def finding_from_json(value: dict[str, Any]) -> Finding:
 
 def row_from_json(value: dict[str, Any]) -> Row:
     """Returns the row from the object that a line of `rows.jsonl` holds."""
-    fields = dict(value)
-    del fields["kind"]
-    fields["tags"] = tuple(fields["tags"])
-    fields["samples"] = tuple(fields["samples"]) if fields["samples"] else None
-    fields["findings"] = tuple(map(finding_from_json, fields["findings"]))
-    fields["behind"] = tuple(Before(**before) for before in fields.get("behind", ()))
-    if fields["mode"] == FORMER_CHECKS_MODE:
-        fields["mode"] = CHECKS_MODE
-    return Row(**fields)
+    # Not `Row(**value)`, which sets each field of a frozen class by a call of its own: that takes longer than
+    # to parse the line.
+    row = object.__new__(Row)
+    held = vars(row)
+    held.update(_LATER_FIELDS, checks={}, counted={})
+    held.update(value)
+    del held["kind"]
+    held["tags"] = tuple(held["tags"])
+    held["samples"] = tuple(held["samples"]) if held["samples"] else None
+    held["findings"] = tuple(map(finding_from_json, held["findings"]))
+    held["behind"] = tuple(Before(**before) for before in held["behind"])
+    if held["mode"] == FORMER_CHECKS_MODE:
+        held["mode"] = CHECKS_MODE
+    return row
+
+
+_LATER_FIELDS = {each.name: each.default for each in fields(Row) if each.default is not MISSING}
+"""The fields that runs from before them lack, with what they hold there."""
 
 
 NAMED = 3

@@ -212,6 +212,14 @@ def test_the_former_mode_of_the_rows_of_checks_is_read_as_the_present_one() -> N
     assert row_from_json(row_to_json(ROW)).mode == ROW.mode != CHECKS_MODE
 
 
+def test_a_line_from_before_a_field_is_read_with_what_the_field_holds_there() -> None:
+    line = row_to_json(ROW)
+    for name in ("checks", "counted", "allowed", "contested", "delayed", "behind", "checking"):
+        del line[name]
+    first, second = row_from_json(line), row_from_json(line)
+    assert first == second == ROW and first.checks is not second.checks
+
+
 @pytest.mark.parametrize(
     ("fields", "path"),
     [
