@@ -82,7 +82,7 @@ def checked(cases: tuple[Case, ...], vocabulary: str, tokens: int | None = None)
 
 def test_every_allowed_token_begins_a_document() -> None:
     assert checked(schemas()[::SHARES], "probe") > 100
-    assert checked(schemas()[1::SHARES], "tekken", 200) > 80
+    assert checked(schemas()[1 :: 2 * SHARES], "tekken", 200) > 40
 
 
 @pytest.mark.long
