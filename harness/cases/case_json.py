@@ -65,7 +65,7 @@ def cases_from_json(value: Any, stem: str, where: str, draft: str | None) -> Ite
         )
 
 
-def cases_of_line(value: Any, where: str, draft: str | None = None) -> Iterator[Case]:
+def cases_of_line(value: Any, where: str, draft: str | None) -> Iterator[Case]:
     """Yields the cases of one line of a suite file: one, whose name is its description, or those that a
     request holds. Raises BadInput."""
     if not isinstance(value, dict):

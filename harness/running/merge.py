@@ -45,7 +45,6 @@ class Part:
     """One of the runs."""
 
     folder: Path
-    info: RunInfo
     is_complete: bool
     stored: dict[Key, StoredCase]
 
@@ -74,7 +73,7 @@ def merge(out: Path, folders: Sequence[Path], argv: Sequence[str]) -> Merged:
     ]
     if len(set(wanted)) < len(wanted):
         raise BadInput(f"{folders[0]}/rows.jsonl names one backend twice; the file was changed or damaged")
-    parts = [_part(folder, info, owed, set(wanted)) for folder, info in zip(folders, infos, strict=True)]
+    parts = [_part(folder, owed, set(wanted)) for folder in folders]
     for place, part in enumerate(parts):
         _agree(part, parts[:place])
     make_writable(out)
@@ -142,7 +141,7 @@ def _digested(line: bytes, folder: Path) -> tuple[str, str, bytes]:
         raise BadInput(f"{folder}/{error}") from error
 
 
-def _part(folder: Path, info: RunInfo, owed: dict[tuple[str, str], int], wanted: set[Key]) -> Part:
+def _part(folder: Path, owed: dict[tuple[str, str], int], wanted: set[Key]) -> Part:
     samples = folder / "samples.i64"
     if not samples.is_file():
         raise BadInput(f"{folder}: no samples.i64 here; take the whole folder of each run along")
@@ -162,7 +161,7 @@ def _part(folder: Path, info: RunInfo, owed: dict[tuple[str, str], int], wanted:
                 f"{folder}/rows.jsonl: too many or too few rows of {' '.join(filter(None, case.identity))}"
             )
         by_identity[case.identity] = case
-    return Part(folder, info, there.is_complete, by_identity)
+    return Part(folder, there.is_complete, by_identity)
 
 
 def _agree(part: Part, earlier: Sequence[Part]) -> None:

@@ -342,7 +342,6 @@ class _Mask:
     """
 
     def __init__(self, mask_format: str, size: int) -> None:
-        self.size = size
         if mask_format == "bool":
             forbidden: Any = np.ones(size, dtype=np.bool_)
             self.cells: Any = forbidden

@@ -85,15 +85,18 @@ class OutOfTime(BaseException):
     """The check has used up its time. It is no Exception, so that no check takes it for the backend's."""
 
 
+SHOWN = 80
+"""The most characters of a backend's answer that a message has."""
+
 MEANT = (StopIteration, StopAsyncIteration, GeneratorExit, NotApplicable, NoOracle, OutOfTime)
 """Exceptions that tell loops and checks of ours to end. Coming from a backend, they would end ours
 silently."""
 
 
-def shown(answer: object, limit: int = 80) -> str:
-    """Returns the first `limit` characters of what a backend gave, whatever it is."""
+def shown(answer: object) -> str:
+    """Returns the first SHOWN characters of what a backend gave, whatever it is."""
     try:
-        return str(answer)[:limit]
+        return str(answer)[:SHOWN]
     except BaseException:  # a hostile `__str__` may raise anything
         return _kind(answer)
 

@@ -3,7 +3,6 @@ that check."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,9 +15,7 @@ from harness.backend.process.service import Service
 from harness.errors import BadInput
 
 
-def run_checks(
-    spec: str, vocabulary: str, timeout_s: float, python: str = sys.executable
-) -> Iterator[CheckResult]:
+def run_checks(spec: str, vocabulary: str, timeout_s: float, python: str) -> Iterator[CheckResult]:
     """Yields one result per check, in order; `timeout_s` is for the loading and for each check.
 
     Raises BadInput if the backend or the vocabulary is not to be had.
@@ -42,9 +39,7 @@ def _lost(name: str, lost: Lost) -> CheckResult:
     return CheckResult(name, "timeout" if lost.cause == "timeout" else "error", str(lost))
 
 
-def spellings_kept(
-    spec: str, vocabulary: str, timeout_s: float, python: str = sys.executable
-) -> Iterator[Kept]:
+def spellings_kept(spec: str, vocabulary: str, timeout_s: float, python: str) -> Iterator[Kept]:
     """Yields what the backend does with each spelling of JSON that tells layouts apart; `timeout_s` is for
     the loading and for each of them.
 

@@ -150,9 +150,9 @@ class _Fields:
             self.refuse(field, "is missing: a format")
         return _format(self.below(field, self.value[field]))
 
-    def formats(self, field: str) -> tuple[Format, ...]:
-        values = self._list(field, _NEEDED)
-        return tuple(_format(self.below(f"{field}/{number}", value)) for number, value in enumerate(values))
+    def elements(self) -> tuple[Format, ...]:
+        values = self._list("elements", _NEEDED)
+        return tuple(_format(self.below(f"elements/{number}", value)) for number, value in enumerate(values))
 
     def tags(self, begins_with_token: bool | None) -> tuple[TagFormat, ...]:
         """Returns the field `tags`; each begins as said: with a token, with a text, or as it likes."""
@@ -270,12 +270,12 @@ def _any_tokens(fields: _Fields) -> Format:
 
 def _sequence(fields: _Fields) -> Format:
     fields.takes("elements")
-    return Sequence(fields.formats("elements"))
+    return Sequence(fields.elements())
 
 
 def _or(fields: _Fields) -> Format:
     fields.takes("elements")
-    return Alternatives(fields.formats("elements"))
+    return Alternatives(fields.elements())
 
 
 def _repeated(least: int, most: int | None) -> Callable[[_Fields], Format]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -102,7 +101,7 @@ class Looked:
     """What the backend did not survive."""
 
 
-def look(spec: str, vocabulary: str, timeout_s: float, python: str = sys.executable) -> Looked:
+def look(spec: str, vocabulary: str, timeout_s: float, python: str) -> Looked:
     """Returns how the backend reads the vocabulary, asked in a process of its own; `timeout_s` is for the
     loading and for each question.
 

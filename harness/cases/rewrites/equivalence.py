@@ -38,8 +38,8 @@ def is_equivalent_to_all(
     other: Schema,
     draft: str,
     asserts_formats: bool,
-    place: Path = (),
-    seconds: float = SECONDS,
+    place: Path,
+    seconds: float,
 ) -> bool:
     """Do two schemas take the same documents by the draft, and also by a validator that applies what the
     draft leaves open: each `format`, and `dependencies` where the draft has it no more?

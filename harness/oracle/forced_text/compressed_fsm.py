@@ -59,11 +59,6 @@ class JumpMap:
         chain, at = self._place(state)
         return chain[at : at + self._limit]
 
-    def jump(self, state: int) -> Jump:
-        """Returns the jump in its three parts: continuation bytes first, then characters, then what is
-        left."""
-        return split_jump(self.jump_bytes(state))
-
     def _place(self, state: int) -> tuple[bytes, int]:
         known = self._places.get(state)
         if known is not None:

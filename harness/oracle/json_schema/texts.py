@@ -15,7 +15,6 @@ from harness.oracle.utf8 import Ranges, byte_sequences, common
 HEX = b"0123456789abcdefABCDEF"
 Beginnings: TypeAlias = Mapping[bytes, bytes]
 """Every beginning of some names, and the bytes that come behind it in them, in their order."""
-NO_NAMES: Beginnings = {}
 
 
 class Texts:
@@ -29,7 +28,7 @@ class Texts:
         self._has_all_hex = layout.hex_escapes == EVERY_SPELLING.hex_escapes
         self._ranges: dict[tuple[Formula, int, int], bool] = {}
 
-    def after(self, frame: Text, begun: Beginnings = NO_NAMES) -> Iterator[tuple[int, int, Text | None]]:
+    def after(self, frame: Text, begun: Beginnings) -> Iterator[tuple[int, int, Text | None]]:
         """What follows behind each byte that may come next, as the first and the last of bytes with the same
         behind them; None behind the quotation mark that ends the string. `begun` are the beginnings of the
         names that are listed, for the name of a member."""

@@ -33,7 +33,6 @@ class Waiting:
         self.compile_state = ""
         self.compile_ns: int | None = None
         self.waited_ns = 0
-        self.why = ""
         self.fallback = ""
 
     def ended(self, end: End, now_ns: int, *, why: str = "") -> Completed:

@@ -54,11 +54,6 @@ class Template:
     blocks: tuple[bytes, ...]
     slots: tuple[Slot, ...]
 
-    def fill(self, values: list[bytes]) -> bytes:
-        """Returns the output with these values in the slots."""
-        parts = [part for pair in zip(self.blocks, values, strict=False) for part in pair]
-        return b"".join([*parts, self.blocks[len(values)]])
-
 
 def template_of(grammar: Grammar) -> Template | None:
     """Returns the template of a JSON Schema. None for other grammars, where nothing is fixed, and where the
