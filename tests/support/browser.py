@@ -118,13 +118,7 @@ class Browser:
         """Goes there, afresh."""
         self.send("Page.navigate", url="about:blank")
         self.console, self.requested = [], []
-        self.send(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
+        self.resize(width, height)
         self.send(
             "Emulation.setEmulatedMedia",
             media="",
@@ -133,6 +127,11 @@ class Browser:
         self.send("Emulation.setScriptExecutionDisabled", value=not scripts)
         self.send("Page.navigate", url=url)
         self.until("document.readyState === 'complete' && location.href !== 'about:blank'")
+
+    def resize(self, width: int, height: int = 900) -> None:
+        """Makes the window as large as that, in pixels."""
+        size = {"width": width, "height": height}
+        self.send("Emulation.setDeviceMetricsOverride", **size, deviceScaleFactor=1, mobile=False)
 
     def ask(self, expression: str) -> Any:
         """Returns the value of the expression in the page; a promise is awaited."""
