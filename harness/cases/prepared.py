@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
-from types import TracebackType
 from typing import Self
 
 from harness.cases.case import Case, Instance
@@ -77,19 +76,15 @@ class Preparers:
         self._threads = ThreadPoolExecutor(self._workers)
 
     def __enter__(self) -> Self:
-        for judge, generator in self._tools:
-            judge.__enter__()
-            generator.__enter__()
-            self._idle.put((judge, generator))
+        for tools in self._tools:
+            self._idle.put(tools)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
         for judge, generator in self._tools:  # a thread that still waits for one of them gets no answer now
-            judge.__exit__(kind, error, trace)
-            generator.__exit__(kind, error, trace)
+            judge.close()
+            generator.close()
         self._threads.shutdown()
 
     def each(self, cases: Iterable[Case], suite: str, *, ours: bool) -> Iterator[Prepared]:

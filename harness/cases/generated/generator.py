@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from dataclasses import replace
-from types import TracebackType
 from typing import Self
 
 from harness.backend.process.lost import Lost
@@ -27,9 +26,11 @@ class Generator:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the process, if there is one."""
         self._service.close()
 
     def with_instances(self, case: Case) -> Case:

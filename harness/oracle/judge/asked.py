@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from types import TracebackType
 from typing import Any, Self
 
 from harness.backend.grammar import Grammar
@@ -33,9 +32,7 @@ class Judge:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def verdict(
@@ -54,9 +51,7 @@ class Judge:
         answer = self._answer("second", grammar, content, draft=draft, assert_formats=assert_formats)
         return answer["found"], answer.get("keyword", "")
 
-    def violated(
-        self, grammar: Grammar, content: bytes, *, draft: str | None = None, assert_formats: bool = False
-    ) -> str:
+    def violated(self, grammar: Grammar, content: bytes, *, draft: str | None, assert_formats: bool) -> str:
         """Returns the answer of `violated_constraint` for a JSON Schema's document: the place and the keyword
         that it violates, empty where there is none, or no answer in time."""
         answer = self._answer("violated", grammar, content, draft=draft, assert_formats=assert_formats)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Literal
 
 from harness.backend.grammar import Adapter, CompiledGrammar, Grammar
@@ -113,9 +112,7 @@ class CompileQueue:
     def __enter__(self) -> CompileQueue:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
