@@ -109,7 +109,7 @@ def test_what_is_called_a_hang_hangs_as_long_as_the_run_waited(candidates: int) 
         outcome,
         timeout_s=0.5,
     )
-    small = shrink(slow, hang_seconds=0.15, candidates=candidates, seconds=16.0)
+    small = shrink(slow, hang_seconds=0.15, candidates=candidates, seconds=8.0)
     assert small.shown and not small.is_minimal and small.tried <= candidates
     assert len(small.grammar.text) >= 45 and small.text == "no end within 0.5 s"
     if candidates == 400:  # else there may be no recheck left for it
@@ -117,21 +117,21 @@ def test_what_is_called_a_hang_hangs_as_long_as_the_run_waited(candidates: int) 
 
 
 def test_a_search_goes_on_from_the_last_hang_that_was_one() -> None:
-    """While it is searched, what compiles for 300 ms counts as a hang; it is smaller than what never ends."""
+    """While it is searched, what compiles for 200 ms counts as a hang; it is smaller than what never ends."""
     outcome = Outcome("broken", "timeout", "compile")
     hangs = Fault(
-        "miniatures.slow:HangsOnTwo:slow_ms=300",
+        "miniatures.slow:HangsOnTwo:slow_ms=200",
         "bytes",
         Grammar("regex", "xaxxbx"),
         b"xaxxbx",
         True,
         outcome,
-        timeout_s=0.8,
+        timeout_s=0.6,
     )
-    small = shrink(hangs, hang_seconds=0.15)
-    assert small.grammar.text in ("ab", "ba") and small.content == b"" and small.text == "no end within 0.8 s"
+    small = shrink(hangs, hang_seconds=0.1)
+    assert small.grammar.text in ("ab", "ba") and small.content == b"" and small.text == "no end within 0.6 s"
     assert small.is_minimal, "nothing ended the budget"
-    hurried = shrink(hangs, hang_seconds=0.15, candidates=14)
+    hurried = shrink(hangs, hang_seconds=0.1, candidates=14)
     assert not hurried.is_minimal and hurried.tried <= 14 and {"a", "b"} <= set(hurried.grammar.text)
 
 
@@ -140,8 +140,8 @@ def test_where_the_budget_is_too_short_for_the_runs_deadline_it_is_told() -> Non
     hangs = Fault(
         "miniatures:Hangs", "bytes", Grammar("regex", "boom"), b"boom", True, outcome, timeout_s=600.0
     )
-    small = shrink(hangs, hang_seconds=0.15, seconds=8.0)
-    assert small.shown and small.text == "no end within 2 s; the run waited 600 s"
+    small = shrink(hangs, hang_seconds=0.15, seconds=6.0)
+    assert small.shown and small.text == "no end within 1.5 s; the run waited 600 s"
 
 
 # --- validity
