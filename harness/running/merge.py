@@ -107,31 +107,35 @@ def _belongs(first: RunInfo, other: RunInfo, there: Path, here: Path) -> None:
 
 def _same_cases(folders: Sequence[Path], info: RunInfo) -> None:
     """Raise BadInput unless the plans are one and the same, and the one that the header tells of."""
-    digests: dict[str, Any] = {}
-    whole = [hashlib.sha256() for _ in folders]
-    for number, folder in enumerate(folders):
-        try:
-            with open(folder / "cases.jsonl", "rb") as file:
-                for line in file:
-                    whole[number].update(line)
-                    if number == 0:
-                        suite, _, text = _digested(line, folder)
-                        digests.setdefault(suite, hashlib.sha256()).update(text)
-        except OSError as error:
+    first, *others = folders
+    whole = _digest_of_cases(first)
+    for folder in others:
+        if _digest_of_cases(folder) != whole:
             raise BadInput(
-                f"{folder}/cases.jsonl: cannot be read ({error.strerror}); take the whole folder "
-                "of each run along"
-            ) from error
-        if whole[number].digest() != whole[0].digest():
-            raise BadInput(
-                f"{folder}/cases.jsonl holds other cases than {folders[0]}/cases.jsonl; merge "
-                "what one command made"
+                f"{folder}/cases.jsonl holds other cases than {first}/cases.jsonl; merge what one command "
+                "made"
             )
+    digests: dict[str, Any] = {}
+    with open(first / "cases.jsonl", "rb") as file:
+        for line in file:
+            suite, _, text = _digested(line, first)
+            digests.setdefault(suite, hashlib.sha256()).update(text)
     stated = {name: suite["sha256"] for name, suite in info.suites.items() if suite["cases"]}
     if stated != {name: digest.hexdigest() for name, digest in digests.items()}:
         raise BadInput(
-            f"{folders[0]}/cases.jsonl is not what its run was planned with; the file was changed or damaged"
+            f"{first}/cases.jsonl is not what its run was planned with; the file was changed or damaged"
         )
+
+
+def _digest_of_cases(folder: Path) -> bytes:
+    try:
+        with open(folder / "cases.jsonl", "rb") as file:
+            return hashlib.file_digest(file, "sha256").digest()
+    except OSError as error:
+        raise BadInput(
+            f"{folder}/cases.jsonl: cannot be read ({error.strerror}); take the whole folder of each run "
+            "along"
+        ) from error
 
 
 def _digested(line: bytes, folder: Path) -> tuple[str, str, bytes]:
