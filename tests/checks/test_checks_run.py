@@ -24,7 +24,7 @@ from harness.rows.store import read_rows
 from harness.running.limits import Limits
 from harness.running.worker import serve_case
 
-LIMITS = Limits(5.0, 10**9, effort=2)
+LIMITS = Limits(2.0, 10**9, effort=2, check_timeout_s=30.0)
 CASES = [
     {
         "description": "boom",

@@ -19,7 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from isolated import CASES, GIGABYTE, LIMITS, walk_all
+from isolated import CASES, GIGABYTE, SHORT, walk_all
 from miniatures.harmful import MARK, leftovers
 from places import SUPPORT
 
@@ -88,7 +88,7 @@ WAITED_FOR = ("HangsDeaf", "HangsInStart", "HangsInAccept")
 )
 def test_harm_costs_its_own_case_and_is_named(name: str, tmp_path: Path) -> None:
     status, phase = HARM[name]
-    rows = walk_all(tmp_path, f"miniatures:{name}", limits=LIMITS if status == "timeout" else PATIENT)
+    rows = walk_all(tmp_path, f"miniatures:{name}", limits=SHORT if status == "timeout" else PATIENT)
     assert (rows["boom", 0].status, rows["boom", 0].phase) == (status, phase), rows["boom", 0]
     assert rows["boom", 0].accepted is None
     assert others_are_right(rows)
@@ -97,7 +97,7 @@ def test_harm_costs_its_own_case_and_is_named(name: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", ["Hangs", "Segfaults", "EatsMemory", "ExitsSilently"])
 def test_without_fork_the_same_is_seen(name: str, tmp_path: Path) -> None:
-    rows = walk_all(tmp_path, f"miniatures:{name}", limits=LIMITS if name == "Hangs" else PATIENT, fork=False)
+    rows = walk_all(tmp_path, f"miniatures:{name}", limits=SHORT if name == "Hangs" else PATIENT, fork=False)
     assert (rows["boom", 0].status, rows["boom", 0].phase) == HARM[name]
     assert others_are_right(rows)
 

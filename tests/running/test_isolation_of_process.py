@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from isolated import CASES, GIGABYTE, walk_all
+from isolated import CASES, GIGABYTE, SHORT, walk_all
 
 from harness.rows.row import CHECKS_MODE, Row
 from harness.running.limits import Limits
@@ -15,7 +15,6 @@ from harness.running.limits import Limits
 pytestmark = pytest.mark.usefixtures("importable_miniatures")
 
 PATIENT = Limits(30.0, GIGABYTE)
-SHORT = Limits(2.0, GIGABYTE)
 OF_A_PROCESS = "miniatures.of_a_process"
 
 

@@ -20,6 +20,8 @@ GIGABYTE = 10**9
 
 
 LIMITS = Limits(2.0, GIGABYTE)
+SHORT = Limits(1.0, GIGABYTE)
+"""Where a hang is waited for, and a second time in a process of its own."""
 
 
 CASES = [
