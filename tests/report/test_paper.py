@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as xml
@@ -50,9 +52,58 @@ def inputs(folders: list[Path]) -> Inputs:
     return read_inputs(folders)
 
 
+@dataclass(frozen=True)
+class Shown:
+    """A text of a chart that is drawn."""
+
+    text: str
+    size: float
+    is_whole: bool
+    """Does it stand inside what is saved of the chart?"""
+
+
 @pytest.fixture(scope="module")
-def drawn(inputs: Inputs) -> dict[str, bytes]:
-    return figures(inputs, ("svg", "pdf"))
+def texts() -> list[Shown]:
+    """Those of all charts as SVG, once these are drawn."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def drawn(inputs: Inputs, texts: list[Shown]) -> dict[str, bytes]:
+    save = printing._saved
+
+    def look(figure: Figure, form: str, title: str) -> bytes:
+        if form == "svg":
+            texts.extend(_texts_of(figure))
+        return save(figure, form, title)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(printing, "_saved", look)
+        return figures(inputs, ("svg", "pdf"))
+
+
+def _texts_of(figure: Figure) -> Iterator[Shown]:
+    figure.draw_without_rendering()
+    saved = figure.get_tightbbox().padded(printing.MARGIN).transformed(figure.dpi_scale_trans)
+    for text in figure.findobj(Text):
+        assert isinstance(text, Text)
+        box = text.get_window_extent()
+        if text.get_text().strip() and text.get_visible() and not _is_off_the_axis(text):
+            is_whole = saved.x0 <= box.x0 and box.x1 <= saved.x1 and saved.y0 <= box.y0 and box.y1 <= saved.y1
+            yield Shown(text.get_text(), float(text.get_fontsize()), is_whole)
+
+
+def _is_off_the_axis(text: Text) -> bool:
+    """Is it the label of a tick beyond the end of its axis, which is not drawn?"""
+    figure = text.get_figure()
+    assert figure is not None
+    return any(
+        tick.label1 is text and not low <= tick.get_loc() <= high
+        for axes in figure.axes
+        for axis in (axes.xaxis, axes.yaxis)
+        for low, high in [sorted(axis.get_view_interval())]
+        for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks())
+    )
 
 
 # ------------------------------------------------------------------------------------------------- the charts
@@ -103,39 +154,9 @@ def test_the_same_run_gives_the_same_bytes(inputs: Inputs, drawn: dict[str, byte
     assert figures(inputs, ("svg", "pdf")) == drawn
 
 
-def test_no_text_is_cut_or_too_small(inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> None:
-    looked_at = []
-    save = printing._saved
-
-    def look(figure: Figure, form: str, title: str) -> bytes:
-        figure.draw_without_rendering()
-        saved = figure.get_tightbbox().padded(printing.MARGIN).transformed(figure.dpi_scale_trans)
-        for text in figure.findobj(Text):
-            assert isinstance(text, Text)
-            box = text.get_window_extent()
-            if text.get_text().strip() and text.get_visible() and not _is_off_the_axis(text):
-                assert saved.x0 <= box.x0 and box.x1 <= saved.x1, text.get_text()
-                assert saved.y0 <= box.y0 and box.y1 <= saved.y1, text.get_text()
-                assert float(text.get_fontsize()) >= 8
-                looked_at.append(text.get_text())
-        return save(figure, form, title)
-
-    monkeypatch.setattr(printing, "_saved", look)
-    figures(inputs, ("svg",))
-    assert len(looked_at) > 200
-
-
-def _is_off_the_axis(text: Text) -> bool:
-    """Is it the label of a tick beyond the end of its axis, which is not drawn?"""
-    figure = text.get_figure()
-    assert figure is not None
-    return any(
-        tick.label1 is text and not low <= tick.get_loc() <= high
-        for axes in figure.axes
-        for axis in (axes.xaxis, axes.yaxis)
-        for low, high in [sorted(axis.get_view_interval())]
-        for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks())
-    )
+def test_no_text_is_cut_or_too_small(drawn: dict[str, bytes], texts: list[Shown]) -> None:
+    assert [each for each in texts if not each.is_whole or each.size < 8] == []
+    assert len(texts) > 200
 
 
 @pytest.mark.long
@@ -294,9 +315,19 @@ def test_latex_sets_the_tables(inputs: Inputs, encoding: str, tmp_path: Path) ->
 
 
 def test_report_writes_what_a_paper_takes(
-    folders: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    folders: list[Path],
+    drawn: dict[str, bytes],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of several folders at once, as the page is."""
+    """Of several folders at once, as the page is. Drawing them once more is spared."""
+
+    def drawn_before(inputs: Inputs, forms: Sequence[str]) -> dict[str, bytes]:
+        assert inputs.folders == tuple(folders[:3]) and tuple(forms) == ("svg", "pdf")
+        return dict(drawn)
+
+    monkeypatch.setattr("harness.report.paper.write.figures", drawn_before)
     words = ["report", *map(str, folders[:3]), "--format", "svg,pdf,latex", "--out", str(tmp_path)]
     assert main(words) == 0
     told = capsys.readouterr().out
