@@ -273,7 +273,7 @@ def never_counts_blanks(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(automaton.JsonSchemaAutomaton, "_whitespace", wrong)
 
 
-MUTANTS = {
+MUTANTS: dict[Callable[[pytest.MonkeyPatch], None], int] = {
     spells_every_character: 0, forgets_the_order: 3, hopes_for_exponents: 9, hopes_for_digits: 49,
     writes_last_zeros: 0, escapes_every_character: 0, takes_any_second_byte: 36, lists_no_names_below: 27,
     closes_no_array: 29, never_counts_blanks: 0,

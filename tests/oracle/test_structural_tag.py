@@ -227,7 +227,7 @@ MUTANTS: tuple[Callable[[pytest.MonkeyPatch], None], ...] = (
 )
 
 
-FIRST = {knows_no_dead_ends: 56}
+FIRST: dict[Callable[[pytest.MonkeyPatch], None], int] = {knows_no_dead_ends: 56}
 """A tag in which one is seen that the first ones do not show."""
 
 
