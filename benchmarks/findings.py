@@ -312,10 +312,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Writes the pages. Exit code: 0, or 2 for bad input."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
-        "--publish",
-        nargs="+",
-        metavar="NAME=RUN",
-        help="pack these runs first, each under its name",
+        "--publish", nargs="+", metavar="NAME=RUN", help="pack these runs first, each under its name"
     )
     parser.add_argument("--into", type=Path, metavar="DIR", help="where they are packed, with --publish")
     options = parser.parse_args(argv)

@@ -59,11 +59,7 @@ def estimate(
     for spec in parse_specs(options.backends):
         clock = Clock()
         with tempfile.TemporaryDirectory() as scratch:
-            run(
-                request(here, part, suites, Path(scratch) / "run", str(spec), chosen),
-                lambda _: None,
-                clock,
-            )
+            run(request(here, part, suites, Path(scratch) / "run", str(spec), chosen), lambda _: None, clock)
         yield Estimate(part, str(spec), cases, len(chosen), cases * clock.seconds_per_case())
 
 

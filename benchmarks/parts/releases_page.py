@@ -186,10 +186,7 @@ def _states(walked: Sequence[Walked]) -> str:
 
 
 def readme(
-    walked: Sequence[Walked],
-    missing: Sequence[Release],
-    refused: Mapping[str, str],
-    info: RunInfo,
+    walked: Sequence[Walked], missing: Sequence[Release], refused: Mapping[str, str], info: RunInfo
 ) -> str:
     """Returns the page: the answer, the table, what changed where, and how it was made."""
     lines = ["# A year of releases on the same schemas", ""]

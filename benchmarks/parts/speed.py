@@ -258,10 +258,7 @@ def wanted(backends: str) -> Wanted:
     for spec in specs:
         version = f"=={spec.version}" if len(versions[spec.name]) > 1 and spec.version is not None else ""
         labels.append(spec.name + version + "".join(f":{name}={value}" for name, value in spec.options))
-    return Wanted(
-        _labelled((suite.name, case.name, case.id) for case in read_cases(suite)),
-        tuple(labels),
-    )
+    return Wanted(_labelled((suite.name, case.name, case.id) for case in read_cases(suite)), tuple(labels))
 
 
 def read_speed(folder: Path, planned: Wanted | None = None) -> Speed:

@@ -26,11 +26,7 @@ def add(verbs: Verbs) -> None:
     )
     add_run(parser, "the run's folder; the findings go to its witnesses.jsonl")
     add_number(
-        parser,
-        "--effort",
-        effort,
-        "positions of a text at which masks are compared, or all",
-        default=EFFORT,
+        parser, "--effort", effort, "positions of a text at which masks are compared, or all", default=EFFORT
     )
     add_number(parser, "--tries", positive, "documents finished from one disputed token", default=3)
     add_timeout(parser, "seconds for each answer", default=10.0)

@@ -78,11 +78,7 @@ def advise(options: argparse.Namespace) -> int:
     print(file=sys.stderr)
     page = advice.folder / "report" / "report.html"
     try:  # the answer first: minutes of walking are not lost with a page that cannot be written
-        emit(
-            options,
-            lambda: advice_json(advice, page),
-            lambda: advice_text(advice, str(page), console()),
-        )
+        emit(options, lambda: advice_json(advice, page), lambda: advice_text(advice, str(page), console()))
     finally:  # and the page is there though nobody reads the answer to its end
         write_report([advice.folder], page.parent)
     return GATE_FAILED if options.require and not advice.works else OK

@@ -82,11 +82,7 @@ def add(verbs: Verbs) -> None:
     _add_compiling(parser.add_argument_group("compiling"))
     drafts = parser.add_argument_group("drafts")
     add_number(
-        drafts,
-        "--draft-tokens",
-        positive,
-        "tokens that the strategy speculative proposes at once",
-        default=4,
+        drafts, "--draft-tokens", positive, "tokens that the strategy speculative proposes at once", default=4
     )
 
 

@@ -29,12 +29,7 @@ def add(verbs: Verbs) -> None:
         choices=["maskbench", "json-schema-test-suite", "vocabularies"],
         help="a corpus, as in list corpora; or vocabularies, as in list vocabularies",
     )
-    parser.add_argument(
-        "names",
-        nargs="*",
-        metavar="NAME",
-        help="the vocabularies to bring (default: all)",
-    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="the vocabularies to bring (default: all)")
     parser.add_argument(
         "--out",
         type=Path,
@@ -53,9 +48,7 @@ def fetch(options: argparse.Namespace) -> int:
         raise BadInput(f"fetch {options.what} takes no names, but --out DIR for the folder to put it in")
     folder = fetch_corpus(options.what, options.out or Path("corpora"))
     emit(
-        options,
-        lambda: {"corpus": options.what, "folder": folder},
-        lambda: f"{options.what} is in {folder}",
+        options, lambda: {"corpus": options.what, "folder": folder}, lambda: f"{options.what} is in {folder}"
     )
     return OK
 

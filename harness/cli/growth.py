@@ -8,13 +8,7 @@ import time
 from pathlib import Path
 
 from harness.cli.command import Verbs, add_command
-from harness.cli.options import (
-    add_backends,
-    add_memory,
-    add_number,
-    add_timeout,
-    asked_backends,
-)
+from harness.cli.options import add_backends, add_memory, add_number, add_timeout, asked_backends
 from harness.cli.output import emit, say
 from harness.cli.values import names, positive
 from harness.errors import INCOMPLETE, OK, BadInput

@@ -112,9 +112,7 @@ def _add_kernels(verbs: Verbs) -> None:
         help="apply masks to logits with each backend's own kernels: are they right, and how fast?",
     )
     add_backends(
-        parser,
-        "whose kernels are measured (default: those of all that are installed)",
-        metavar="A,B",
+        parser, "whose kernels are measured (default: those of all that are installed)", metavar="A,B"
     )
     add_choice(parser, "--device", ["cpu", "cuda"], "where the logits are", default="cpu")
     add_profile(parser, ["quick", "default"], "default", "; quick: fewer sizes and repetitions, one thread")
@@ -189,14 +187,7 @@ def kernels(options: argparse.Namespace) -> int:
 
     if options.out:
         plan = of_kernels.QUICK if options.profile == "quick" else of_kernels.DEFAULT
-        of_kernels.measure(
-            options.backends,
-            options.device,
-            plan,
-            options.out,
-            sys.argv[1:],
-            say,
-        )
+        of_kernels.measure(options.backends, options.device, plan, options.out, sys.argv[1:], say)
     stored = of_kernels.read(options.out or options.show)
     emit(
         options,

@@ -66,9 +66,7 @@ def add(verbs: Verbs) -> None:
         "show what changed since, and what a gate says of it",
     )
     parser.add_argument(
-        "--time",
-        action="store_true",
-        help="let a proven slowdown fail the gate that those forms show, too",
+        "--time", action="store_true", help="let a proven slowdown fail the gate that those forms show, too"
     )
     parser.add_argument(
         "--history",

@@ -144,10 +144,7 @@ def _measurement_completeness(run: Path) -> int:
 
     if read_measurement(run).end is not None:
         return OK
-    print(
-        f"grammarbench: the measurement in {run} is incomplete (no end); measure anew",
-        file=sys.stderr,
-    )
+    print(f"grammarbench: the measurement in {run} is incomplete (no end); measure anew", file=sys.stderr)
     return INCOMPLETE
 
 

@@ -100,10 +100,7 @@ class MeasureHandler:
         """Compile the case for the first time in this process, and pass over its text until two passes
         agree."""
         case = case_at(self.cases, offset)
-        tokens = [
-            *case.instances[instance].ids(self.adapter.vocabulary),
-            self.adapter.vocabulary.eos_token,
-        ]
+        tokens = [*case.instances[instance].ids(self.adapter.vocabulary), self.adapter.vocabulary.eos_token]
         compile_ns, compiled = passes.timed(partial(self.adapter.compile, case.grammar))
         self.prepared[offset] = Prepared(case.grammar, tokens, compiled)
         sums: list[int] = []

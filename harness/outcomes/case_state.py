@@ -74,9 +74,7 @@ STATES = {
         "?", "not judged", "it compiles, and nothing could tell whether its output is right"
     ),
     CaseState.WORKS: StateWords(
-        "✓",
-        "works",
-        "every output was judged rightly and no check found an undocumented fault",
+        "✓", "works", "every output was judged rightly and no check found an undocumented fault"
     ),
 }
 

@@ -14,13 +14,7 @@ from markupsafe import Markup
 from harness.errors import BadInput
 from harness.measure.growth import show
 from harness.measure.growth.axes import SCHEMAS, axes
-from harness.measure.growth.conclude import (
-    FIGURES,
-    Conclusion,
-    caching,
-    conclusions,
-    many_schemas,
-)
+from harness.measure.growth.conclude import FIGURES, Conclusion, caching, conclusions, many_schemas
 from harness.measure.growth.record import Grown
 from harness.report.figures.charts import Styled
 from harness.report.figures.growth_panels import growth_panels

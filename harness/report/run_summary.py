@@ -123,12 +123,7 @@ def _worst_failure(run: Path, info: RunInfo, fault: Fault, row: Row) -> WorstFai
         words += ["--instance", str(row.instance)]
     message = fault.finding.text if fault.finding is not None else row.text
     return WorstFailure(
-        fault.state,
-        row.case,
-        row.suite,
-        f"{backend} {row.backend_version}".strip(),
-        message,
-        tuple(words),
+        fault.state, row.case, row.suite, f"{backend} {row.backend_version}".strip(), message, tuple(words)
     )
 
 

@@ -157,10 +157,7 @@ def advise(
         cases,
         answer,
         lambda suite: _answers_of(
-            replace(request, suites=(str(suite),), out=folder / "rewrites"),
-            say,
-            report,
-            walked.described,
+            replace(request, suites=(str(suite),), out=folder / "rewrites"), say, report, walked.described
         ),
         folder,
         say,

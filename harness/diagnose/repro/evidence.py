@@ -188,12 +188,7 @@ def _validators(grammar: Grammar, draft: str | None, formats: bool) -> Iterator[
     if written := _as_python_has_them(schema):
         yield (
             f"jsonschema.{name} with the patterns of ECMA-262 written out for Python",
-            [
-                *begin,
-                f"written_out = {written!r}",
-                validator_line(draft, formats, "written_out"),
-                *end,
-            ],
+            [*begin, f"written_out = {written!r}", validator_line(draft, formats, "written_out"), *end],
         )
 
 

@@ -140,11 +140,7 @@ def grow_tools(n: int) -> GrownCase:
 def grow_tags(n: int) -> GrownCase:
     """Tools in one structural tag: free text with calls of n tools, each in a tag of its own."""
     tags = [
-        {
-            "begin": f"<function=tool_{number}>",
-            "schema": _arguments(number),
-            "end": "</function>",
-        }
+        {"begin": f"<function=tool_{number}>", "schema": _arguments(number), "end": "</function>"}
         for number in range(n)
     ]
     grammar = Grammar("structural_tag", json.dumps({"triggers": ["<function="], "structures": tags}))

@@ -67,18 +67,8 @@ def _least_mask(points: Sequence[Point], of: Callable[[Sequence[int]], float]) -
 FIGURES = {
     figure.name: figure
     for figure in (
-        Figure(
-            "compile",
-            "cold compile",
-            "ns",
-            compile_cost,
-        ),
-        Figure(
-            "first_mask",
-            "first mask: compile, new object and first fill",
-            "ns",
-            first_mask_cost,
-        ),
+        Figure("compile", "cold compile", "ns", compile_cost),
+        Figure("first_mask", "first mask: compile, new object and first fill", "ns", first_mask_cost),
         Figure(
             "mask",
             "warm mask, median of the places",

@@ -177,10 +177,7 @@ class GrowthRecorder:
     def point(self, point: Point) -> None:
         """Appends a point, without the fields that say nothing."""
         defaults = {column.name: column.default for column in fields(Point)}
-        self.write(
-            "point",
-            {name: value for name, value in asdict(point).items() if value != defaults[name]},
-        )
+        self.write("point", {name: value for name, value in asdict(point).items() if value != defaults[name]})
 
     def close(self) -> None:
         """Closes the file."""

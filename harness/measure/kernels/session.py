@@ -232,12 +232,7 @@ class KernelRun:
             except Lost as why:
                 if why.whose == "backend":
                     self.unfit[kernel] = str(why)
-                rows[kernel] = {
-                    "kernel": kernel,
-                    "outcome": _outcome(why),
-                    "text": str(why),
-                    **asdict(point),
-                }
+                rows[kernel] = {"kernel": kernel, "outcome": _outcome(why), "text": str(why), **asdict(point)}
         if all(row["outcome"] not in ("crashed", "harness_error") for row in rows.values()):
             self.say(f"together they were lost ({lost}), alone none of them")
         return list(rows.values())

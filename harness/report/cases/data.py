@@ -16,14 +16,7 @@ from harness.backend.arm import arm_names
 from harness.outcomes.case_state import FAILED
 from harness.outcomes.outcome import FAILURES
 from harness.outcomes.summary import ArmSummary, CaseSummary, pairs
-from harness.report.cases.cases import (
-    CASE_LETTERS,
-    LETTERS,
-    CaseNoted,
-    Cases,
-    Vocabularies,
-    details,
-)
+from harness.report.cases.cases import CASE_LETTERS, LETTERS, CaseNoted, Cases, Vocabularies, details
 from harness.report.cases.failing import CASE_KINDS, OUTCOMES
 from harness.report.cases.groups import Group, Signed, differs, grouped
 from harness.report.page.lines import Line

@@ -196,11 +196,7 @@ def worst_kind(case: FailedCase, left_out: set[Who]) -> str:
     """Returns the gravest entry of CASE_KINDS that a failing case has on an arm, without the arms that are
     left out where there are others."""
     told = [rows for who, rows in case.rows.items() if who not in left_out] or list(case.rows.values())
-    states = {rows.state for rows in told} - {
-        CaseState.WORKS,
-        CaseState.NOT_JUDGED,
-        CaseState.NOT_MEASURED,
-    }
+    states = {rows.state for rows in told} - {CaseState.WORKS, CaseState.NOT_JUDGED, CaseState.NOT_MEASURED}
     # Only rows with something to show are here, so a case that did not fail diverges as documented.
     return min(states, key=lambda state: state.gravity).value if states else AS_DOCUMENTED
 

@@ -181,10 +181,7 @@ def control(inputs: Inputs) -> str:
 def facts(inputs: Inputs) -> tuple[tuple[str, str], ...]:
     """Returns what was run, when, on what."""
     runs = [
-        (
-            f"{run.info.run} (shard {run.info.shard})" if run.info.shard else run.info.run,
-            run.info.started,
-        )
+        (f"{run.info.run} (shard {run.info.shard})" if run.info.shard else run.info.run, run.info.started)
         for run in (*inputs.runs, *inputs.scouting)
     ]
     runs += [(decoded.decoding.setup.run, decoded.decoding.setup.started) for decoded in inputs.decoded]

@@ -27,14 +27,7 @@ from harness.serve.decode.model.graphs import NotCaptured
 from harness.serve.decode.model.shapes import SHAPES, build_shape
 from harness.serve.decode.scoring import scored
 from harness.serve.decode.setting import OWN, Setting
-from harness.serve.decode.workloads import (
-    ReferenceText,
-    Workload,
-    answer,
-    find_workload,
-    reference,
-    requests,
-)
+from harness.serve.decode.workloads import ReferenceText, Workload, answer, find_workload, reference, requests
 from harness.serve.requests import arrivals
 from harness.walk.loop.compiling import CompileQueue
 from harness.walk.loop.loop import Loop, LoopOptions

@@ -165,7 +165,7 @@ def _outcomes(decoded: Decoded, cells: Sequence[DecodeCell], values: Sequence[Va
     """Returns one line for each cell: passes, and whether the texts came out right."""
     lines = [
         f"{'arm':17} {'':5} {'saved':>6} {'t/pass':>6} {'speed':>5} {'ceil.':>5} {'valid':>7} {'solved':>6} "
-        f"{'fallb.':>6} {'peak':>8}",
+        f"{'fallb.':>6} {'peak':>8}"
     ]
     for cell, cell_values in zip(cells, values, strict=True):
         gain = decoded.speed_up(cell)

@@ -16,15 +16,7 @@ from harness.serve.requests.titles import FIGURES, say
 LINES = 200
 """Most lines of the table."""
 
-COLUMNS = (
-    "removed",
-    "favourite_masked",
-    "tax",
-    "tax_per_id",
-    "imposed",
-    "canonical",
-    "canonical_ids",
-)
+COLUMNS = ("removed", "favourite_masked", "tax", "tax_per_id", "imposed", "canonical", "canonical_ids")
 """The figures of a line, behind its load, its arm and the number of its texts."""
 
 HEADS = ("Load", "Arm", "Texts", *(FIGURES[name].title for name in COLUMNS))

@@ -243,12 +243,7 @@ def _classes() -> tuple[type, type, type, type]:
             return memories
 
         def _attended(
-            self,
-            merged: Tensor,
-            turns: Turns,
-            mask: Tensor | None,
-            held: Any,
-            others: dict[str, Any],
+            self, merged: Tensor, turns: Turns, mask: Tensor | None, held: Any, others: dict[str, Any]
         ) -> Tensor:
             turned = rotated(merged[:, :, : self.turning], *turns.of_tokens).transpose(1, 2)
             query, key = turned[:, : self.heads], turned[:, self.heads :]

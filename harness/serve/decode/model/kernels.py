@@ -221,15 +221,7 @@ def gated(merged: Tensor, states: Tensor, eps: float) -> Tensor:
     made = merged.new_empty(*merged.shape[:2], inner)
     block = 2048
     _gated[(tokens, triton.cdiv(inner, block))](
-        merged,
-        states,
-        made,
-        eps,
-        inner,
-        width,
-        min(2048, triton.next_power_of_2(width)),
-        block,
-        num_warps=4,
+        merged, states, made, eps, inner, width, min(2048, triton.next_power_of_2(width)), block, num_warps=4
     )
     return made
 

@@ -73,11 +73,7 @@ def _read_both(
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _times(
-    total: tl.tensor,
-    states: tl.tuple,
-    others: tl.tuple,
-    many: tl.constexpr,
-    ahead: tl.constexpr,
+    total: tl.tensor, states: tl.tuple, others: tl.tuple, many: tl.constexpr, ahead: tl.constexpr
 ) -> tl.tensor:
     """Returns total [splits, 16, 8] and the products of the tokens' states, those of the first eight and of
     the others, with others [splits, 8, 32]. Unless `many`, the last eight tokens are zeros."""
