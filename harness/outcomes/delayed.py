@@ -16,7 +16,7 @@ MOST, MOST_TOLD = 4, 40
 
 @dataclass(frozen=True)
 class Delayed:
-    """One such case of one backend."""
+    """A case that failed on a backend behind other cases in one process, and not alone."""
 
     arm: str
     """The backend with its options, its version and the vocabulary."""
@@ -50,7 +50,7 @@ def delayed_of(row: Row) -> Delayed | None:
 
 @dataclass
 class DelayedCases:
-    """Takes in rows, keeps what befell a first walk only."""
+    """Takes in rows; keeps the cases that failed in their first walk only."""
 
     cases: list[Delayed] = field(default_factory=list)
 

@@ -163,7 +163,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Differences:
-    """All of them, and what they were looked for in."""
+    """All differences between two sets of rows, and what they were looked for in."""
 
     cases: tuple[Difference, ...]
     compared: int
