@@ -31,4 +31,4 @@ for token in walk:
     if not allowed or token == end:
         break
     llama_sampler_accept(sampler, token)  # of a token that is not allowed this ends the process
-# expected: the last token is refused, because no output goes on with it; seen: after b'' it allows 1 token(s) with which no document of the schema goes on, e.g. b'\xc0\x80': it is no JSON
+# expected: the last token is refused, because no output goes on with it; seen: after b'' it allows 1 token with which no document of the schema goes on, e.g. b'\xc0\x80': it is no JSON

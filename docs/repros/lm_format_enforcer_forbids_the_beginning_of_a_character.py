@@ -22,4 +22,4 @@ for position, token in enumerate(walk):  # the library has no accept: a token is
     print(vocabulary[token], allowed, allowed)
     if not allowed:
         break
-# expected: the last token is allowed and accepted, because an output can go on with it; seen: after b'' it forbids 1 token(s) that the grammar allows, e.g. b'\xe8'
+# expected: the last token is allowed and accepted, because an output can go on with it; seen: after b'' it forbids 1 token that the grammar allows, e.g. b'\xe8'

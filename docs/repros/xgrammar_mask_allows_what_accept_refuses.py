@@ -20,4 +20,4 @@ for token in walk:
     print(vocabulary[token], allowed, accepted)
     if not (allowed and accepted):
         break
-# expected: the mask says what accept does; seen: after b'' the mask allows 1 token(s) that accept_token refuses, e.g. b'a\xe0'
+# expected: the mask says what accept does; seen: after b'' the mask allows 1 token that accept_token refuses, e.g. b'a\xe0'

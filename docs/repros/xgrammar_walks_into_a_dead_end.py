@@ -14,4 +14,4 @@ for token in walk:
     print(vocabulary[token], allowed, accepted)
     if not (allowed and accepted):
         break
-# expected: the last token is refused, because no output goes on with it; seen: after b'' it allows 1 token(s) that the grammar forbids, e.g. b'b'
+# expected: the last token is refused, because no output goes on with it; seen: after b'' it allows 1 token that the grammar forbids, e.g. b'b'

@@ -23,6 +23,7 @@ from harness.oracle.language import outputs_of
 from harness.oracle.structural_tag import StructuralTagAutomaton, tag_of_any_documents
 from harness.oracle.tag_formats.automaton import FormatAutomaton
 from harness.rows.row import Finding
+from harness.text import counted
 
 CATEGORY = MASKS
 
@@ -104,7 +105,9 @@ def _of_any_documents(grammar: Grammar) -> Outputs:
 
 
 def _finding(subject: Subject, place: Place, tokens: list[int], cause: str) -> Finding:
-    what = f"allows {len(tokens)} token(s) with which no {WANTED[subject.case.grammar.dialect]} goes on"
+    what = (
+        f"allows {counted(len(tokens), 'token')} with which no {WANTED[subject.case.grammar.dialect]} goes on"
+    )
     why = EXPLAINED.get(cause, "") or _without(cause)
     return mask_finding(subject, place, what, tokens, why, cause, is_over=False)
 

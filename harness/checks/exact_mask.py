@@ -16,6 +16,7 @@ from harness.checks.subject import Place, Subject
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
 from harness.oracle.trie import TokenSet
 from harness.rows.row import Finding
+from harness.text import counted
 
 CATEGORY = MASKS
 JUDGES = ("regex", "ebnf", "lark", "choice")
@@ -213,7 +214,7 @@ def _sentence(
         if count:
             names = ", ".join(name_of(subject, token) for token in _examples(tokens)[:3])
             parts.append(
-                f"{what} {count} token(s) that the grammar "
+                f"{what} {counted(count, 'token')} that the grammar "
                 f"{'allows' if what == 'forbids' else 'forbids'}, e.g. {names}"
             )
     return f"after {place.text[-60:]!r} it {' and '.join(parts)}"

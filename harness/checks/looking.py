@@ -16,6 +16,7 @@ from harness.backend.vocabulary import Vocabulary
 from harness.checks.subject import NotApplicable, Place, Subject
 from harness.oracle.trie import TokenSet
 from harness.rows.row import Finding
+from harness.text import counted
 
 LONGEST = 220
 """Tokens of a path that is walked forth and back."""
@@ -46,7 +47,8 @@ def change(subject: Subject, before: Look, after: Look) -> str:
     for word, tokens in (("more", np.flatnonzero(new & ~old)), ("fewer", np.flatnonzero(old & ~new))):
         if len(tokens):
             names = ", ".join(name_of(subject, int(token)) for token in tokens[:3])
-            changes.append(f"{len(tokens)} {word} token(s) are allowed, e.g. {names}")
+            number = counted(len(tokens), f"{word} token")
+            changes.append(f"{number} {'is' if len(tokens) == 1 else 'are'} allowed, e.g. {names}")
     if before.accepting != after.accepting:
         changes.append(f"is_accepting() is {after.accepting}")
     if before.terminated != after.terminated:

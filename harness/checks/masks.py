@@ -60,7 +60,7 @@ def check_the_mask_says_what_accept_does(subject: Subject) -> Iterator[Finding]:
             names = ", ".join(name_of(subject, token) for token in tokens[:3])
             history = " of an object that has refused and taken back others" if cause == "history" else ""
             text = (
-                f"the mask {_says(allows)} {len(tokens)} token(s) that accept_token{history} "
+                f"the mask {_says(allows)} {counted(len(tokens), 'token')} that accept_token{history} "
                 f"{_does(not allows)}, e.g. {names}"
             )
             yield finding(subject, place, text, tokens[:1], cause)
@@ -196,7 +196,7 @@ def check_a_token_without_text_is_never_allowed(subject: Subject) -> Iterator[Fi
             yield finding(
                 subject,
                 place,
-                f"the mask allows {len(tokens)} token(s) without text: {names}",
+                f"the mask allows {counted(len(tokens), 'token')} without text: {names}",
                 tokens[:1],
                 cause,
             )

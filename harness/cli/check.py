@@ -12,7 +12,7 @@ from harness.cli.command import Verbs, add_command
 from harness.cli.options import add_timeout, add_vocabulary
 from harness.cli.output import emit
 from harness.errors import GATE_FAILED, OK, UNPROVEN
-from harness.text import console, grid, one_line
+from harness.text import console, counted, grid, one_line
 
 if TYPE_CHECKING:
     from harness.backend.contract import CheckResult
@@ -91,15 +91,19 @@ def check(options: argparse.Namespace) -> int:
 def _conclusion(backend: str, results: Sequence[CheckResult], untried: bool) -> str:
     """Returns the sentence on all the checks; `untried` where nothing of the backend could be tried."""
     of = Counter(result.status for result in results)
-    late = f"{of['timeout']} check(s) were not over in time (--timeout), and say nothing else of it"
+    late = (
+        f"{counted(of['timeout'], 'check')} did not end in time (--timeout), and nothing else is known of it"
+    )
     if broken := of["failed"] + of["error"]:
-        return f"{backend} breaks the contract in {broken} check(s)" + (f"; {late}" if of["timeout"] else "")
+        return f"{backend} breaks the contract in {counted(broken, 'check')}" + (
+            f"; {late}" if of["timeout"] else ""
+        )
     if of["timeout"]:
         return f"{backend}: {late}"
     if untried:
         return f"nothing is known of {backend}: it compiles none of the sample grammars"
     skipped = f"; {of['skipped']} had nothing to try" if of["skipped"] else ""
-    return f"{backend} keeps the contract in {of['passed']} check(s){skipped}"
+    return f"{backend} keeps the contract in {counted(of['passed'], 'check')}{skipped}"
 
 
 def _layout(options: argparse.Namespace, spellings: list[Kept]) -> int:

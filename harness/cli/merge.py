@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.cli.command import Verbs, add_command
 from harness.cli.output import emit
 from harness.errors import INCOMPLETE, OK
-from harness.text import console
+from harness.text import console, counted
 
 
 def add(verbs: Verbs) -> None:
@@ -32,11 +32,11 @@ def merge(options: argparse.Namespace) -> int:
     merged = merge_runs(options.out, options.runs, sys.argv[1:])
     counts = ", ".join(f"{count} {status}" for status, count in merged.statuses.items())
     rows = sum(merged.statuses.values())
-    lines = [f"{rows} rows of {merged.runs} run(s): {counts or 'none'}; stored in {merged.folder}"]
+    lines = [f"{rows} rows of {counted(merged.runs, 'run')}: {counts or 'none'}; stored in {merged.folder}"]
     if merged.missing:
         lines.append(
-            f"INCOMPLETE: {merged.missing} case(s) are in none of them, counted once for each "
-            "backend and vocabulary"
+            f"INCOMPLETE: {counted(merged.missing, 'case')}, counted once for each backend and vocabulary, "
+            f"{'is' if merged.missing == 1 else 'are'} in none of them"
         )
         if merged.missing_shards:
             lines.append(f"missing: shard {', '.join(merged.missing_shards)}")

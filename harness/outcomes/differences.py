@@ -22,7 +22,7 @@ from harness.outcomes.expected import (
     undocumented_faults_of_row,
 )
 from harness.rows.row import CHECKS_MODE, OURS, Row
-from harness.text import one_line
+from harness.text import counted, one_line
 
 POLICY = "policy"
 """The kind of a difference in documented behaviour alone, which fails nothing."""
@@ -299,7 +299,7 @@ def difference_lines(run_differences: Differences, most: int | None = 40) -> Ite
     for kind, title in TITLES.items():
         cases = [case for case in run_differences.cases if case.kind == kind]
         if cases:
-            yield Line(f"{title}: {len(cases)} case(s)", kind)
+            yield Line(f"{title}: {counted(len(cases), 'case')}", kind)
             shown = cases[:most]
             yield from (Line(line) for case in shown for line in case_lines(case))
             if len(cases) > len(shown):
@@ -308,16 +308,15 @@ def difference_lines(run_differences: Differences, most: int | None = 40) -> Ite
     if slow:
         yield Line(f"{slow} of them differ by a missed deadline, which depends on the machine")
     if run_differences.unmeasured:
-        yield Line(f"{run_differences.unmeasured} case(s) have a part that we did not measure")
+        yield Line(f"a part of {counted(run_differences.unmeasured, 'case')} was not measured by us")
     if alone := run_differences.only_before + run_differences.only_after:
-        yield Line(f"{alone} case(s) are in one of the two only")
+        yield Line(f"in one of the two only: {counted(alone, 'case')}")
     if alone := run_differences.parts_alone:
-        yield Line(f"{alone} part(s) (instances, checks) of cases in both are in one of the two only")
+        yield Line(f"in one of the two only: {counted(alone, 'part')} (instances, checks) of cases in both")
     if run_differences.half_judged:
-        yield Line(f"{run_differences.half_judged} instance(s) are judged in one of the two only")
-    yield Line(
-        f"{run_differences.compared} case(s) compared, {len(run_differences.cases)} came out differently"
-    )
+        yield Line(f"judged in one of the two only: {counted(run_differences.half_judged, 'instance')}")
+    compared = counted(run_differences.compared, "case")
+    yield Line(f"{compared} compared, {len(run_differences.cases):,} came out differently")
 
 
 def case_lines(difference: Difference) -> list[str]:

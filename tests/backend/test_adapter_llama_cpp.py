@@ -352,4 +352,4 @@ def test_the_checklist_names_the_facts_that_such_a_token_breaks(capsys: pytest.C
     }
     assert {name for name, (outcome, _) in said.items() if outcome not in ("passed", "skipped")} == ENDED
     assert {said[name] for name in ENDED} == {("error", "killed by SIGABRT")}
-    assert len(said) == len(checks()) and last == "llama-cpp breaks the contract in 4 check(s)"
+    assert len(said) == len(checks()) and last == "llama-cpp breaks the contract in 4 checks"

@@ -327,22 +327,22 @@ REAL_CASES = {
 
 FAULTS = {
     # A root rule that refers to itself: tokens that close two levels at once are taken, but masked out.
-    ("xgrammar", "nested"): ("", "the mask forbids 1 token(s) that accept_token takes, e.g. b']]'"),
-    ("xgrammar", "tree"): ("", "token(s) that accept_token takes, e.g. b']]', b'],', b'[]]'"),
+    ("xgrammar", "nested"): ("", "the mask forbids 1 token that accept_token takes, e.g. b']]'"),
+    ("xgrammar", "tree"): ("", "tokens that accept_token takes, e.g. b']]', b'],', b'[]]'"),
     # The mask allows a token that begins rightly and goes on with half a character (E0 and F0 alone, of all
     # lead bytes).
     ("xgrammar", "counted"): (
         "",
-        "the mask allows 2 token(s) that accept_token refuses, e.g. b'a\\xe0', b'a\\xf0'",
+        "the mask allows 2 tokens that accept_token refuses, e.g. b'a\\xe0', b'a\\xf0'",
     ),
     # By design, where only one text can follow: its canonical token alone is allowed.
     ("llguidance", "nested"): (
         "canonical_only",
-        "the mask forbids 1 token(s) that accept_token takes, e.g. b']'",
+        "the mask forbids 1 token that accept_token takes, e.g. b']'",
     ),
     ("llguidance", "choice"): (
         "canonical_only",
-        "the mask forbids 1 token(s) that accept_token takes, e.g. b'a'",
+        "the mask forbids 1 token that accept_token takes, e.g. b'a'",
     ),
 }
 """All of them of the check `the_mask_says_what_accept_does`: cause and text."""

@@ -129,14 +129,14 @@ def test_a_backend_that_refuses_nearly_everything_is_not_the_best(
 def test_backends_share_a_risk_only_where_the_same_output_shows_it(
     synthetic: ModuleType, tmp_path: Path
 ) -> None:
-    lets_through = Finding(TOKENS_LEAD, 0, "allows 5 token(s)", "control_character", under=5)
+    lets_through = Finding(TOKENS_LEAD, 0, "allows 5 tokens", "control_character", under=5)
     controls = {**CHECKED, "findings": (lets_through,)}
     answer = _answer(synthetic, tmp_path / "apart", [IGNORES], [controls])
     assert [(risk.backends, risk.sentence) for risk in answer.risks] == [
         (("alpha",), 'alpha accepts `{"xs": []}`, which `xs.contains` forbids.'),
         (
             ("beta:any_whitespace=false",),
-            "beta:any_whitespace=false allows raw control characters: allows 5 token(s)",
+            "beta:any_whitespace=false allows raw control characters: allows 5 tokens",
         ),
     ]
     (both,) = _answer(synthetic, tmp_path / "alike", [IGNORES], [IGNORES]).risks

@@ -31,7 +31,7 @@ def test_versions_of_one_run_are_compared_in_outcomes_and_times(
     assert main(["compare", str(folder)]) == 0
     shown = capsys.readouterr().out
     assert (
-        "new faults: 1 case(s)" in shown
+        "new faults: 1 case" in shown
         and "SLOWER" in shown
         and "toy==1  ->  toy==2" in shown
         and "proven" in shown
@@ -399,7 +399,7 @@ def walked(folder: Path, *rows: tuple[Row, bytes]) -> Path:
 @pytest.mark.parametrize(
     ("after", "code", "said"),
     [
-        (named("new", "x", "y", "y"), 0, "1 part(s) (instances, checks) of cases in both"),
+        (named("new", "x", "y", "y"), 0, "1 part (instances, checks) of cases in both"),
         (named("new", "x", "y", "y", wrong="x"), 1, "instance 1 (x): right -> over_constrained"),
         (named("new", "y", "y", wrong="y"), 1, "instance 2 (y): right -> over_constrained"),
         (named("other", "names"), 4, "1 case of both has no instance in common"),

@@ -199,11 +199,11 @@ def test_a_run_is_folded_and_a_release_that_loses_cases_is_told(
     assert main(["report", "--history", str(past), "--out", str(out)]) == 0
     page = (out / "index.html").read_text("utf-8")
     assert (
-        "alpha 1.10 works on at least 2 case(s) fewer of first than 1.9" in page
+        "alpha 1.10 works on at least 2 cases fewer of first than 1.9" in page
         and ("pattern: 3 of 3 → 1 of 3") in page
     )
     assert (
-        "alpha 1.11 works on at least 1 case(s) more of first than 1.10" in page
+        "alpha 1.11 works on at least 1 case more of first than 1.10" in page
         and ("pattern: 1 of 3 → 2 of 3") in page
     )
     assert "<td>none</td>" in page

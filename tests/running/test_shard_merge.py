@@ -187,7 +187,7 @@ def test_merged_shards_are_the_run_of_one_machine(
 ) -> None:
     folders = [made / f"shard{number}" for number in (3, 1, 2)]
     assert main(["merge", str(tmp_path / "out"), *map(str, folders)]) == OK
-    assert "40 rows of 3 run(s): 40 ok" in capsys.readouterr().out
+    assert "40 rows of 3 runs: 40 ok" in capsys.readouterr().out
     merged, whole = list(read_rows(tmp_path / "out")), list(read_rows(made / "whole"))
     assert seen(merged) == seen(whole) and len(merged) == 40
     assert (tmp_path / "out" / "cases.jsonl").read_bytes() == (made / "whole" / "cases.jsonl").read_bytes()
@@ -251,7 +251,7 @@ def test_a_missing_shard_is_told_and_the_run_can_be_completed(
     out = tmp_path / "out"
     assert main(["merge", str(out), str(made / "shard1"), str(made / "shard3")]) == INCOMPLETE
     said = capsys.readouterr().out
-    assert "INCOMPLETE: 6 case(s)" in said and "missing: shard 2/3" in said
+    assert "INCOMPLETE: 6 cases" in said and "missing: shard 2/3" in said
     assert read_end(out) is None
     shutil.copy(made / "letters.json", tmp_path)
     walk(tmp_path, "out", resume=True)

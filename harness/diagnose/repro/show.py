@@ -12,7 +12,7 @@ from harness.diagnose.repro.standalone import Shown, stand_alone
 from harness.diagnose.shrink import outcome_of
 from harness.diagnose.shrink.stepping import END, words_of
 from harness.rows.row import Finding, verdict
-from harness.text import one_line
+from harness.text import counted, one_line
 
 LONGEST_GRAMMAR = 4000
 
@@ -60,7 +60,9 @@ def show(again: Replayed) -> str:
             lines.append(f"  {_yes(allowed)}, {_yes(accepted)}: token {token} {one_line(text, spelled=True)}")
         elif "allowed" in message:
             examples = one_line(", ".join(message["allowed"]), spelled=True)
-            lines.append(f"  allowed there: {message['count']} token(s){': ' if examples else ''}{examples}")
+            lines.append(
+                f"  allowed there: {counted(message['count'], 'token')}{': ' if examples else ''}{examples}"
+            )
         elif "said" in message:
             lines.append(f"  {one_line(message['said'], spelled=True)}")
     return "\n".join([*lines, "", *with_script(again.script)])

@@ -132,7 +132,7 @@ def _pair_text(pair: Pair, *, means: bool, on: Console) -> str:
 
 def _counted_lines(pair: Pair, on: Console) -> Iterator[str]:
     """Yields the counts that differ; `worse` is coloured."""
-    yield f"counted differently in {len(pair.counted)} place(s):"
+    yield f"counted differently in {counted(len(pair.counted), 'place')}:"
     for figure in pair.counted[:MOST_COUNTED]:
         prefix = "  worse" if figure.worse else " "
         change = f"{figure.count}: {figure.before} -> {figure.after} ({figure.case})"

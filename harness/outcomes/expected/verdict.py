@@ -28,6 +28,7 @@ from harness.outcomes.settings import digests, other_inputs, other_vocabularies
 from harness.rows.row import RunInfo, note
 from harness.rows.sample import cases_left_out
 from harness.rows.store import read_info
+from harness.text import counted
 
 
 @dataclass(frozen=True)
@@ -201,11 +202,11 @@ def _notes(info: RunInfo, recorded: Recorded, missing: int, gone: int) -> Iterat
         yield f"the record is of {of_record}"
     if missing:
         yield (
-            f"{missing} recorded case(s) were not walked: nothing is proven; `run --expect` walks what "
-            "the record holds"
+            f"{counted(missing, 'recorded case')} {'was' if missing == 1 else 'were'} not walked: nothing is "
+            "proven; `run --expect` walks what the record holds"
         )
     if gone:
-        yield f"{gone} recorded case(s) are no longer in the suites"
+        yield f"{counted(gone, 'recorded case')} {'is' if gone == 1 else 'are'} no longer in the suites"
 
 
 def _left_out(recorded: Recorded, now: RunFaults, info: RunInfo, verdict: Verdict) -> Iterator[str]:
@@ -222,8 +223,8 @@ def _left_out(recorded: Recorded, now: RunFaults, info: RunInfo, verdict: Verdic
         )
     if verdict.slow:
         yield (
-            f"{verdict.slow} case(s) differ by a missed deadline, which depends on the machine and fails "
-            "nothing"
+            f"{counted(verdict.slow, 'case')} {'differs' if verdict.slow == 1 else 'differ'} by a missed "
+            "deadline, which depends on the machine and fails nothing"
         )
     walked = {(arm.backend, arm.options, arm.vocabulary) for arm in now.arms}
     arms = [arm for arm in recorded.arms if (arm.backend, arm.options, arm.vocabulary) not in walked]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from harness.outcomes.expected.verdict import Change, Verdict
-from harness.text import command, one_line
+from harness.text import command, counted, one_line
 
 MOST = 40
 """The most lines of new failures, and of those that are gone."""
@@ -23,10 +23,12 @@ def verdict_text(verdict: Verdict) -> str:
         ),
     ]
     if verdict.unmeasured:
-        lines.append(f"{verdict.unmeasured} case(s) have a part that we did not measure")
+        lines.append(f"a part of {counted(verdict.unmeasured, 'case')} was not measured by us")
     if verdict.unrecorded:
-        lines.append(f"{verdict.unrecorded} case(s) are not recorded")
-    lines.append(f"{verdict.compared} case(s) compared: {_conclusion(verdict)}")
+        lines.append(
+            f"{counted(verdict.unrecorded, 'case')} {'is' if verdict.unrecorded == 1 else 'are'} not recorded"
+        )
+    lines.append(f"{counted(verdict.compared, 'case')} compared: {_conclusion(verdict)}")
     text = [one_line(line, spelled=True) for line in lines]
     if verdict.to_see_it:
         text += ["to see the worst new failure:", command(verdict.to_see_it)]
@@ -52,9 +54,11 @@ def _conclusion(verdict: Verdict) -> str:
     if verdict.not_walked:
         return "as recorded, but a part of what is recorded was not walked: unproven"
     if nothing_of := len(verdict.uncompared) + len(verdict.unknown):
-        return f"as recorded, but nothing of {nothing_of} arm(s) was compared: unproven"
+        return f"as recorded, but nothing of {counted(nothing_of, 'arm')} was compared: unproven"
     if verdict.late:
-        return f"as recorded, but {len(verdict.late)} arm(s) missed a deadline in every case: unproven"
+        return (
+            f"as recorded, but {counted(len(verdict.late), 'arm')} missed a deadline in every case: unproven"
+        )
     return "as recorded" + (f", but for {verdict.slow} that missed a deadline" if verdict.slow else "")
 
 

@@ -26,6 +26,7 @@ from harness.rows.row import OUT_OF_TIME, Row
 from harness.rows.sample import sample_of
 from harness.rows.store import read_end, read_info, read_rows
 from harness.shape import shaped
+from harness.text import counted
 
 FORM, FOLDER = 3, "conformance"
 
@@ -268,7 +269,7 @@ def histories_text(history: Path) -> str:
     histories = read_histories(history)
     last = last_sample(histories)
     lines = [
-        f"outcomes: {len({(history.time, history.run) for history in histories})} run(s)"
+        f"outcomes: {counted(len({(history.time, history.run) for history in histories}), 'run')}"
         + (f"; the last is {last}" if last else "")
     ]
     for loss in losses(histories):

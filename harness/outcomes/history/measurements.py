@@ -30,6 +30,7 @@ from harness.measure.statistics import geometric_mean
 from harness.outcomes.history.alert_rule import Event, State, events, state
 from harness.rows.appending import encoded
 from harness.shape import json_line, shaped
+from harness.text import counted
 
 HISTORY = 1
 """The form of the files."""
@@ -304,7 +305,7 @@ def measurements_text(history: Path) -> str:
     lines = []
     for (hardware, workload), entries in workloads.items():
         runs = len({entry.run for entry in entries})
-        lines.append(f"hardware {hardware}, workload {workload}: {runs} run(s)")
+        lines.append(f"hardware {hardware}, workload {workload}: {counted(runs, 'run')}")
         rest: dict[str, Counter[str]] = {}
         for one_series in sorted(series(entries), key=lambda one: one.state):
             last = one_series.entries[-1]
@@ -312,15 +313,13 @@ def measurements_text(history: Path) -> str:
             name = f"{arm} {last.version}{' beside newer ones' if one_series.beside else ''}"
             if one_series.state in ("alert", "better"):
                 lines.append(f"  {one_series.state:7} {name}: {one_series.metric} {one_series.family}")
-                lines.append(
-                    f"          {last.ratio:.3f} of {last.reference}, {len(one_series.entries)} run(s)"
-                )
+                runs_of_it = counted(len(one_series.entries), "run")
+                lines.append(f"          {last.ratio:.3f} of {last.reference}, {runs_of_it}")
             elif not one_series.is_reference:
                 rest.setdefault(name, Counter())[one_series.state] += 1
         for name, states in rest.items():
-            lines.append(
-                f"  {name}: {', '.join(f'{count} figure(s) {state}' for state, count in states.items())}"
-            )
+            figures = ", ".join(f"{counted(count, 'figure')} {state}" for state, count in states.items())
+            lines.append(f"  {name}: {figures}")
     return "\n".join(lines)
 
 

@@ -23,7 +23,7 @@ from harness.rows.machine import hardware, hardware_key
 from harness.rows.row import Row, RunInfo
 from harness.rows.sample import sample_of
 from harness.rows.store import read_end, read_info, read_rows, read_samples, why_not_whole
-from harness.text import one_line
+from harness.text import counted, one_line
 
 HEADLINE = ("conformance", "walks_under_constrained", "tbm_p50_us")
 """The metrics over rows that are headline figures; with the measured ratios they are a few series per
@@ -274,8 +274,12 @@ def _held_to_record(run: Path, record: Path) -> tuple[list[Change], Gate]:
             "unproven", str(record), (*verdict.notes, "nothing of this run is in the record")
         )
     new, gone = (sum(change.kind == kind for change in changes) for kind in ("worse", "better"))
-    reasons = [f"{new} case(s) fail that are not recorded as failing"] if new else []
-    reasons += [f"{gone} case(s) are fixed and still recorded as failing; record anew"] if gone else []
+    reasons = [f"{counted(new, 'new failure')} that the record does not have"] if new else []
+    reasons += (
+        [f"{counted(gone, 'recorded failure')} that {'is' if gone == 1 else 'are'} fixed; record anew"]
+        if gone
+        else []
+    )
     return changes, Gate(verdict.word, str(record), (*verdict.notes, *reasons))
 
 

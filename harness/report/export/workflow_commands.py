@@ -4,7 +4,7 @@ reader has one screen."""
 from __future__ import annotations
 
 from harness.outcomes.result import Result
-from harness.text import one_line
+from harness.text import counted, one_line
 
 MOST = 5
 
@@ -26,7 +26,7 @@ def lines(result: Result) -> list[str]:
         for count in result.counts:
             arms[count.arm] = arms.get(count.arm, 0) + count.failed
         commands = [
-            _command("notice", arm, f"{count} failed case(s)") for arm, count in arms.items() if count
+            _command("notice", arm, counted(count, "failed case")) for arm, count in arms.items() if count
         ]
     return (
         commands

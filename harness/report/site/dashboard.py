@@ -25,6 +25,7 @@ from harness.report.site import atom, badges, features, trend
 from harness.report.site.atom import FeedEntry, instant
 from harness.report.site.trend import day, event_text, percent, short
 from harness.report.templates import asset, template_environment
+from harness.text import counted
 
 CHANGES, DETAILS, TABLE = 200, 20, 20
 """Changes on the page, features of one of them, and runs in the table under a chart, at most."""
@@ -270,8 +271,8 @@ def _outcome(steps: Sequence[tuple[int, FeatureChange]], worse: bool) -> FeedEnt
     before, after = steps[0][1].before, steps[0][1].after
     most = max(count for count, _ in steps)
     what = (
-        f"works on at least {most} case(s) {'fewer' if worse else 'more'} of {short(after.suite, 40)} than "
-        f"{short(before.version, 24)}"
+        f"works on at least {counted(most, 'case')} {'fewer' if worse else 'more'} of "
+        f"{short(after.suite, 40)} than {short(before.version, 24)}"
     )
     details = []
     for _, step in steps[:DETAILS]:

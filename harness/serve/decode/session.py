@@ -87,7 +87,7 @@ def decode(request: DecodeRequest, say: Callable[[str], None]) -> Path:
         raise BadInput(f"{folder} holds a record already; give another --out")
     make_writable(folder)
     with locked(folder):
-        say(f"looking at {len(specs)} backend(s) and the vocabulary {vocabulary} ...")
+        say(f"looking at {counted(len(specs), 'backend')} and the vocabulary {vocabulary} ...")
         placed = resolve(specs, say)
         described = describe(
             [str(spec) for spec, _ in placed], [vocabulary], [python for _, python in placed]
