@@ -281,7 +281,7 @@ def test_the_gate_against_a_record(tmp_path: Path) -> None:
     assert main(["compare", record, str(worse), "--gate"]) == 1
     forms = ["--against", record, "--format", "summary", "--out", str(tmp_path)]
     assert main(["report", str(worse), *forms]) == 0
-    assert "fail that are not recorded" in (tmp_path / "summary.md").read_text()
+    assert "1 new failure that the record does not have" in (tmp_path / "summary.md").read_text()
 
 
 def test_two_runs_without_a_common_case_prove_nothing(tmp_path: Path) -> None:
