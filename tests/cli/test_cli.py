@@ -192,7 +192,7 @@ def test_check_is_not_passed_by_a_process_that_ends_with_0(
         (
             "Hangs",
             1,
-            r"untold:Hangs: \d check\(s\) were not over in time \(--timeout\), and say nothing else",
+            r"untold:Hangs: \d checks did not end in time \(--timeout\), and nothing else is known of it",
         ),
     ],
 )

@@ -591,7 +591,7 @@ RECIPES: dict[str, Recipe] = {
         },
         codes={"merge part": (3,)},
         says={
-            "merge whole": r"rows of 3 run\(s\)",
+            "merge whole": r"rows of 3 runs",
             "merge part": "missing: shard 2/3",
             "--resume": "resuming part",
         },
