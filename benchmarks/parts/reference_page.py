@@ -20,7 +20,7 @@ from harness.report.export import markdown, write
 from harness.report.figures import estimates
 from harness.report.page.inputs import read_inputs
 from harness.report.page.page import write_report
-from harness.report.tables.instances import number
+from harness.report.values import number
 from harness.rows.row import VERDICTS
 from harness.rows.sessions import FILE as SESSIONS
 from harness.rows.store import packed, read_end, read_info

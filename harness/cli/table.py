@@ -65,10 +65,10 @@ def add(verbs: Verbs) -> None:
 
 def table(options: argparse.Namespace) -> int:
     """Prints one table of a run; 3 if the run has no end. Raises BadInput."""
+    if options.what == "summary":  # the last thing that every run does, and it needs no data frames
+        return _summary(options)
     from harness.report.tables.instances import instance_text, terminal_text
 
-    if options.what == "summary":
-        return _summary(options)
     form = "json" if options.json else options.format
     tell_of_parts([options.run], sys.stderr if form in ("csv", "json") else sys.stdout)
     if options.what == "keywords":

@@ -18,7 +18,7 @@ from harness.outcomes.outcome import Fault, in_words, worst_fault
 from harness.outcomes.slow_compiles import Compiles, Tail
 from harness.outcomes.summary import ArmSummary, each_taken_in, summarize
 from harness.report.labels import told_apart
-from harness.report.tables.instances import heading, number
+from harness.report.values import heading, number
 from harness.rows.ends import one_end_lines
 from harness.rows.row import Row, RunInfo, contested_lines, note
 from harness.rows.sample import sample_of

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from harness.outcomes import metrics
 from harness.report.cases.failing import CASE_KINDS, KINDS
 from harness.report.page.cells import GLYPHS
-from harness.report.tables.instances import number
+from harness.report.values import number
 from harness.rows.row import OURS, VERDICTS, contested_lines
 from harness.text import counted, duration, visible
 

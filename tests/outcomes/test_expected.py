@@ -461,6 +461,26 @@ def test_a_fault_that_was_seen_beside_a_missed_deadline_may_go_as_it_may_come(
     assert found == (frozenset(new.split()), frozenset(gone.split()))
 
 
+@pytest.mark.parametrize(
+    ("then", "now", "new", "gone"),
+    [
+        ("a:backend_error", "b:backend_error", "", ""),
+        ("a:backend_error c", "b:backend_error d", "d", "c"),
+        ("a:backend_error", "a:backend_error b:backend_error", "b:backend_error", ""),
+        ("a:backend_error", "b:backend_error c:backend_error", "b:backend_error c:backend_error", ""),
+        ("a:backend_error b:backend_error", "c:backend_error", "", "a:backend_error b:backend_error"),
+        ("", "b:backend_error", "b:backend_error", ""),
+        ("a:backend_error", "", "", "a:backend_error"),
+        ("backend_error", "b:backend_error", "b:backend_error", "backend_error"),
+    ],
+)
+def test_an_error_that_another_check_meets_first_is_neither_new_nor_gone(
+    then: str, now: str, new: str, gone: str
+) -> None:
+    found = changed_faults(frozenset(then.split()), frozenset(now.split()))
+    assert found == (frozenset(new.split()), frozenset(gone.split()))
+
+
 def test_what_was_found_beside_a_failure_of_ours_fails_and_the_rest_is_counted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

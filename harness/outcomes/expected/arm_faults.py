@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.backend.arm import arm as arm_name
+from harness.checks import BACKEND_ERROR
 from harness.errors import Incomplete
 from harness.outcomes import outcome
 from harness.outcomes.case_state import OVER, UNDER
@@ -56,10 +57,20 @@ def changed_faults(then: Faults, now: Faults) -> tuple[Faults, Faults]:
     After a missed deadline the rest was not seen. Where one was missed then, what is there now may have been
     there before; where one is missed now, what was there may be there still. What was found in spite of it
     was found.
+
+    What a backend raises is told of the first check that meets it alone, and which one that is may differ: a
+    limit that a backend has for all its work is reached where the most was done. So such errors are neither
+    new nor gone as long as there are not more or fewer of them.
     """
     new = frozenset[str]() if TIMEOUT in then else now - then - {TIMEOUT}
     gone = frozenset[str]() if TIMEOUT in now else then - now - {TIMEOUT}
-    return new, gone
+    came, went = _raised(new), _raised(gone)
+    return new - came if len(came) <= len(went) else new, gone - went if len(went) <= len(came) else gone
+
+
+def _raised(faults: Faults) -> Faults:
+    """Returns those that are errors of the backend in a check."""
+    return frozenset(fault for fault in faults if fault.endswith(f":{BACKEND_ERROR}"))
 
 
 ArmFaults = Mapping[RecordedArm, Mapping[str, Faults]]

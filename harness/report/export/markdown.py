@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.outcomes.result import Figure, Result
 from harness.report.export.csv_table import COUNTED, COUNTED_TITLES
-from harness.report.tables.instances import number
+from harness.report.values import number
 from harness.text import markdown
 
 

@@ -10,7 +10,7 @@ from harness.outcomes.gate import NO_BASE
 from harness.outcomes.outcome import in_words, summed
 from harness.outcomes.result import Result
 from harness.report.export import markdown as tables
-from harness.report.tables.instances import percent
+from harness.report.values import percent
 from harness.text import markdown
 
 MOST_BYTES = 60_000

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup
 
 from harness.report.figures import charts, curves
-from harness.report.tables.instances import percent
+from harness.report.values import percent
 from harness.text import duration
 
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)

@@ -11,7 +11,7 @@ from harness.report.page.cells import GLYPHS
 from harness.report.page.inputs import Subject
 from harness.report.page.lines import Line
 from harness.report.page.matrix_cells import ColumnFigures, MatrixCell, MatrixColumn
-from harness.report.tables.instances import number
+from harness.report.values import number
 from harness.rows.row import OURS
 
 WRONG = {

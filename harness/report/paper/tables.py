@@ -15,8 +15,8 @@ from harness.report.frames.rows import Seen
 from harness.report.page.inputs import Inputs, Subject
 from harness.report.page.lines import RunSeen, solved
 from harness.report.paper.latex import escape, table
-from harness.report.tables.instances import percent
 from harness.report.tables.masks import masks_frame
+from harness.report.values import percent
 from harness.text import duration
 
 OUTCOMES = tuple(name for name in COUNTED if name not in ("cases", "judged", "failed"))

@@ -13,19 +13,18 @@ import pandas as pd
 
 from harness.checks import is_policy
 from harness.errors import BadInput, did_you_mean
-from harness.outcomes.metrics import DISTRIBUTIONS, METRICS, QUANTILES, Value, few, values_of
+from harness.outcomes.metrics import DISTRIBUTIONS, METRICS, QUANTILES, few, values_of
 from harness.outcomes.summary import ArmSummary, CheckSummary, read_arms
+from harness.report.values import heading, number
 from harness.rows.row import Row, verdict
 from harness.rows.store import read_rows
 from harness.text import (
     SURROGATES,
     Console,
     console,
-    duration,
     grid,
     markdown,
     markdown_table,
-    one_line,
     spreadsheet,
 )
 
@@ -212,7 +211,7 @@ def check_cell(name: str, check: CheckSummary) -> str:
 def backend_text(frame: pd.DataFrame, width: int = 80, styled: bool = False) -> str:
     """Returns the frame of `metrics_frame` with a metric per line, the arms side by side as far as they fit
     into the width."""
-    lines = frame.to_dict("records")
+    lines = [dict(zip(map(str, frame.columns), line, strict=True)) for line in _lines(frame)]
     fit = max(1, (width - 25) // 13)
     parts = []
     for start in range(0, len(lines), fit):
@@ -221,16 +220,6 @@ def backend_text(frame: pd.DataFrame, width: int = 80, styled: bool = False) -> 
     if any("~" in cell for section in _sections(lines) for _, cells in section for cell in cells):
         parts.append("~ fewer than ten values lie beyond this percentile")
     return "\n".join(parts)
-
-
-def heading(line: dict[Any, Any]) -> str:
-    """Returns the head of an arm's column: backend, options, version and vocabulary, each on a line."""
-    version = str(line["backend_version"])
-    return "\n".join(
-        one_line(str(part), spelled=True)[:60]
-        for part in (line["backend"], line["options"], version, line["vocabulary"])
-        if part
-    )
 
 
 def _sections(lines: Sequence[dict[Any, Any]]) -> Iterator[list[tuple[str, list[str]]]]:
@@ -256,26 +245,3 @@ def _sections(lines: Sequence[dict[Any, Any]]) -> Iterator[list[tuple[str, list[
 def _level(line: dict[Any, Any], name: str, level: str) -> str:
     value = number(line[f"{name}_{level}_us"], "us")
     return f"~{value}" if few(level, int(line[f"{name}_n"])) and value != "-" else value
-
-
-def number(value: Value, unit: str) -> str:
-    """Returns the value for people: a time (of microseconds or nanoseconds) and a ratio with three digits, a
-    share in per cent, bytes in MiB, counts as they are."""
-    if value is None or pd.isna(value):
-        return "-"
-    if unit == "share":
-        return percent(float(value))
-    if unit == "bytes":
-        return f"{value / 2**20:,.0f} MiB"
-    if unit in ("us", "ns"):
-        return duration(value * 1e3 if unit == "us" else value)
-    if unit == "ratio":
-        return f"{value:.3g}"
-    return f"{value:,}"
-
-
-def percent(share: float) -> str:
-    """Returns the share in per cent with one decimal; it is never 100 % or 0 % for what is only close to
-    it."""
-    shown = min(max(share * 100, 0.1), 99.9) if 0 < share < 1 else share * 100
-    return f"{shown:.1f} %"

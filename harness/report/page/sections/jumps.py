@@ -12,7 +12,7 @@ from harness.report.page.content import Content
 from harness.report.page.decodes import about, upper
 from harness.report.page.inputs import Inputs
 from harness.report.page.section import Section, Values
-from harness.report.tables.instances import percent
+from harness.report.values import percent
 from harness.serve.decode.figures import DecodeCell, Decoded
 from harness.text import duration
 

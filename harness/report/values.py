@@ -1,0 +1,42 @@
+"""Values, and whose they are, as people read them in tables and pages."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from harness.outcomes.metrics import Value
+from harness.text import duration, one_line
+
+
+def heading(line: dict[Any, Any]) -> str:
+    """Returns the head of an arm's column: backend, options, version and vocabulary, each on a line."""
+    version = str(line["backend_version"])
+    return "\n".join(
+        one_line(str(part), spelled=True)[:60]
+        for part in (line["backend"], line["options"], version, line["vocabulary"])
+        if part
+    )
+
+
+def number(value: Value, unit: str) -> str:
+    """Returns the value for people: a time (of microseconds or nanoseconds) and a ratio with three digits, a
+    share in per cent, bytes in MiB, counts as they are."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "-"
+    if unit == "share":
+        return percent(float(value))
+    if unit == "bytes":
+        return f"{value / 2**20:,.0f} MiB"
+    if unit in ("us", "ns"):
+        return duration(value * 1e3 if unit == "us" else value)
+    if unit == "ratio":
+        return f"{value:.3g}"
+    return f"{value:,}"
+
+
+def percent(share: float) -> str:
+    """Returns the share in per cent with one decimal; it is never 100 % or 0 % for what is only close to
+    it."""
+    shown = min(max(share * 100, 0.1), 99.9) if 0 < share < 1 else share * 100
+    return f"{shown:.1f} %"
