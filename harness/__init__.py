@@ -28,17 +28,16 @@ from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from harness.backend.grammar import Adapter as Adapter
-from harness.backend.grammar import CompiledGrammar as CompiledGrammar
-from harness.backend.grammar import Grammar as Grammar
-from harness.backend.grammar import GrammarObject as GrammarObject
-from harness.backend.grammar import InvalidGrammar as InvalidGrammar
-from harness.backend.grammar import Kernel as Kernel
-from harness.backend.grammar import UnsupportedGrammar as UnsupportedGrammar
-from harness.backend.layout import Layout as Layout
-from harness.backend.vocabulary import Vocabulary as Vocabulary
-
 if TYPE_CHECKING:
+    from harness.backend.grammar import Adapter as Adapter
+    from harness.backend.grammar import CompiledGrammar as CompiledGrammar
+    from harness.backend.grammar import Grammar as Grammar
+    from harness.backend.grammar import GrammarObject as GrammarObject
+    from harness.backend.grammar import InvalidGrammar as InvalidGrammar
+    from harness.backend.grammar import Kernel as Kernel
+    from harness.backend.grammar import UnsupportedGrammar as UnsupportedGrammar
+    from harness.backend.layout import Layout as Layout
+    from harness.backend.vocabulary import Vocabulary as Vocabulary
     from harness.checks.subject import NotApplicable as NotApplicable
     from harness.checks.subject import Subject as Subject
     from harness.diagnose.advise import Advice as Advice
@@ -51,17 +50,26 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 LATER = {
+    "Adapter": "harness.backend.grammar",
     "Advice": "harness.diagnose.advise",
     "BadInput": "harness.errors",
+    "CompiledGrammar": "harness.backend.grammar",
     "Finding": "harness.rows.row",
+    "Grammar": "harness.backend.grammar",
+    "GrammarObject": "harness.backend.grammar",
+    "InvalidGrammar": "harness.backend.grammar",
+    "Kernel": "harness.backend.grammar",
+    "Layout": "harness.backend.layout",
+    "metric": "harness.outcomes.metrics",
     "NotApplicable": "harness.checks.subject",
     "Run": "harness.report.frames.load",
     "Strategy": "harness.walk.loop.strategies.base",
     "Subject": "harness.checks.subject",
-    "metric": "harness.outcomes.metrics",
+    "UnsupportedGrammar": "harness.backend.grammar",
+    "Vocabulary": "harness.backend.vocabulary",
 }
-"""What a new check, metric or strategy needs, and what `load` returns and raises, with the module of each. It
-is imported when asked for, so that importing `harness` stays light."""
+"""What a new adapter, check, metric or strategy needs, and what `load` returns and raises, with the module of
+each. It is imported when asked for, so that importing `harness` stays light: every process of ours does."""
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -26,12 +25,15 @@ from harness.cli.options import (
 from harness.cli.output import plain, say
 from harness.cli.progress import progress_line
 from harness.cli.values import effort, names, positive, positive_number, shard, whole
-from harness.errors import OK, BadInput
+from harness.errors import OK, BadInput, describe
 from harness.text import console, counted
 
 if TYPE_CHECKING:
     from harness.outcomes.expected import Recorded
     from harness.running.session import Outcome, Request
+
+SUMMARY_SECONDS = 3600.0
+"""The time that the summary of a run may take; that of 100,000 rows takes some seconds."""
 
 
 def add(verbs: Verbs) -> None:
@@ -284,19 +286,35 @@ def _profile(recorded: Recorded | None, records: bool) -> str:
 
 
 def _summary(folder: Path, as_json: bool) -> dict[str, Any]:
-    """Prints the run's summary, or returns it for `--json`.
+    """Prints the run's summary, or returns it for `--json`. Raises BadInput.
 
     It is made in a process of its own: a table holds something of every case, the coordinator must not.
     """
-    from harness.backend.process.system import module
+    from harness.backend.process.short_child import answer_of_a_child
 
-    json_option = ["--json"] if as_json else []
-    command = [*module("harness"), "table", *json_option, "--", str(folder), "summary"]
-    done = subprocess.run(command, check=False, stdout=subprocess.PIPE if as_json else None)
-    if done.returncode:
+    answer: dict[str, Any] = json.loads(
+        answer_of_a_child(lambda: _told(folder, as_json), SUMMARY_SECONDS)
+        or '{"problem": "its process was lost"}'
+    )
+    if "problem" in answer:
         raise BadInput(
-            f"the summary of {folder} failed (exit code {done.returncode}); the run is stored there whole: "
+            f"the summary of {folder} failed ({answer['problem']}); the run is stored there whole: "
             "grammarbench report makes its page"
         )
-    summary: dict[str, Any] = json.loads(done.stdout or "{}") if as_json else {}
+    if not as_json:
+        print(answer["text"])
+    summary: dict[str, Any] = answer.get("value", {})
     return summary
+
+
+def _told(folder: Path, as_json: bool) -> str:
+    """Returns the summary of a run as a JSON object: its `value`, its `text`, or the `problem` with it."""
+    from harness.report import run_summary
+
+    try:
+        summary = run_summary.read_summary(folder)
+        if as_json:
+            return json.dumps({"value": plain(run_summary.to_json(summary))})
+        return json.dumps({"text": run_summary.summary_text(summary, console())})
+    except Exception as error:
+        return json.dumps({"problem": describe(error)})

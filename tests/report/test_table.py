@@ -15,6 +15,7 @@ from harness.cli.main import main
 from harness.errors import BadInput
 from harness.outcomes.summary import read_arms
 from harness.report.tables import instances as table
+from harness.report.values import number
 from harness.rows.row import Finding
 
 WANTED = {
@@ -176,7 +177,7 @@ def test_names_cannot_steer_the_terminal(synthetic: ModuleType, tmp_path: Path) 
     ],
 )  # fmt: skip
 def test_numbers_are_for_people(value: Any, unit: str, text: str) -> None:
-    assert table.number(value, unit) == text
+    assert number(value, unit) == text
 
 
 def test_two_tables_at_once_are_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
