@@ -10,6 +10,8 @@ from typing import Any
 
 NOT_WHOLE = ("timeout_s", "check_timeout_s", "machine")
 """The fields of a line in which a number may be a fraction; no row has one."""
+NOT_PLAIN = frozenset({float, dict, list})
+"""The types of a value that is a fraction, or may hold one."""
 
 
 @cache
@@ -31,7 +33,7 @@ def problem_with(line: object) -> str:
     if validator is None:
         return f"its kind is {str(kind)[:40]!r}, not run, row or end"
     try:
-        error = next(validator.iter_errors(line), None)
+        error = None if validator.is_valid(line) else next(validator.iter_errors(line))
     except UnicodeEncodeError:  # in a name, or in a value that is refused; in a value that fits it may stand
         return "it holds a lone surrogate where none may be"
     if error is not None:
@@ -43,6 +45,8 @@ def problem_with(line: object) -> str:
 def _fraction_in(value: Any, but: Sequence[str] = ()) -> str:
     """Returns the path to a number that is written as a fraction, outside the fields `but`; nothing if there
     is none. JSON Schema takes 0.0 for a whole number, but nothing can be counted with it."""
+    if NOT_PLAIN.isdisjoint(map(type, value.values() if type(value) is dict else value)):
+        return ""  # as nearly everywhere, and this is asked of every row that is read
     for name, member in value.items() if type(value) is dict else enumerate(value):
         kind = type(member)
         if kind is float and name not in but:
