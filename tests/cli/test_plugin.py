@@ -96,6 +96,8 @@ def run(repository: pytest.Pytester, backend: str, *options: str, walks: bool = 
     ours = [
         "-p",
         "no:cacheprovider",
+        "-p",
+        "no:hypothesispytest",  # to import it takes longer than all that is walked here
         f"--grammarbench-backend={backend}",
         "--grammarbench-suite=cases.jsonl",
         *options,
