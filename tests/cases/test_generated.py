@@ -170,6 +170,29 @@ def test_of_lists_of_names_that_hold_together_the_one_that_is_applied_first_come
     assert b'{"id": null, "x": null}' in contents and b'{"x": null, "id": null}' not in contents
 
 
+def test_names_come_in_the_order_of_the_alternative_that_applies() -> None:
+    """Libraries write each alternative by itself: in the order of another one a document would be refused."""
+    alternatives = [closed({"id": {}, "town": {}}), closed({"id": {}, "street": {}, "town": {}})]
+    for keyword in ("anyOf", "oneOf"):
+        valid = [one.content for one in documents_of({keyword: alternatives}).values() if one.valid]
+        assert {tuple(json.loads(content)) for content in valid} == {
+            ("id", "town"),
+            ("id", "street", "town"),
+        }
+
+
+def test_alternatives_with_names_in_contrary_orders_have_documents() -> None:
+    both = [
+        {
+            "type": "object",
+            "properties": {name: {"type": "integer"} for name in names},
+            "required": ["a", "b"],
+        }
+        for names in ("ab", "ba")
+    ]
+    assert documents_of({"anyOf": both})["the shortest document"].content == b'{"a": 0, "b": 0}'
+
+
 def test_alternatives_of_one_of_are_each_taken_and_taken_together() -> None:
     documents = documents_of({"oneOf": [{"type": "integer"}, {"minimum": 3}]})
     assert documents["breaks $ > oneOf: more than one"].content == b"3"

@@ -278,6 +278,25 @@ def test_only_what_is_at_fault_is_rewritten(fault: str) -> None:
     assert "uniqueItems" not in found[0].case.grammar.text
 
 
+@pytest.mark.parametrize(
+    ("fault", "place"), [("then.required", ()), ("a.then.required", ("properties", "a"))]
+)
+def test_what_a_branch_asks_is_mended_by_another_condition(fault: str, place: tuple[str, ...]) -> None:
+    """A validator names the branch, and the condition is what has to be written in another way."""
+    inner = {
+        **CLOSED,
+        "properties": {"kind": {"enum": ["full", "part"]}, "cents": {"type": "integer"}},
+        "required": ["kind"],
+        "if": {"properties": {"kind": {"const": "part"}}},
+        "then": {"required": ["cents"]},
+    }
+    schema = {**CLOSED, "properties": {"a": inner}, "required": ["a"]} if place else inner
+    first = next(candidates(case_of(schema), [fault]))
+    assert [(step.path, step.transformation) for step in first.rewrites] == [
+        (place, "condition_as_alternatives")
+    ]
+
+
 def test_candidates_grow_and_end_with_everything() -> None:
     schema = {
         "type": "object",

@@ -35,6 +35,11 @@ SEARCH_SECONDS = 1.0
 """Processor time for one document."""
 FEW_ITEMS = 4
 """Values from which the items of an array are taken whose `uniqueItems` the automaton cannot follow."""
+LAYOUTS_TRIED = (replace(LAYOUTS["spaced"], alternatives_agree=True), LAYOUTS["spaced"])
+"""Names come in the order of the alternative that applies, because libraries write each alternative by
+itself; where alternatives have names in contrary orders, in one order for all."""
+ALTERNATIVES = frozenset(("anyOf", "oneOf", "if", "dependentSchemas", "dependencies"))
+"""The keywords whose subschemas may list names of which only some apply."""
 LEFT_OUT: tuple[frozenset[str], ...] = (
     frozenset(("uniqueItems", "unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef")),
     frozenset(("uniqueItems", "unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef",
@@ -124,6 +129,12 @@ class _Maker:
         """Returns the schema without constants that can be written in several ways."""
         made: Schema = with_plain_constants(self.schema)
         return made
+
+    @cached_property
+    def _has_alternatives(self) -> bool:
+        return any(
+            not ALTERNATIVES.isdisjoint(node) for _, node in subschemas(self.schema) if isinstance(node, dict)
+        )
 
     def stages(self) -> Iterator[_Maker]:
         """Yields the makers that are asked, one after the other. Where the schema itself has no automaton,
@@ -228,15 +239,19 @@ class _Maker:
         """Returns a short document that satisfies all demands, which may refer to the resources; None if none
         is found."""
         text = compound(resources, demands, self.draft)
-        try:
-            documents = json_schema_automaton(
-                text,
-                self.draft,
-                self.asserts_formats,
-                self.without,
-                seconds=SEARCH_SECONDS,
-                layout=LAYOUTS["spaced"],
-            )
-            return short_completion(documents, documents.start)
-        except NoOracle:
-            return None
+        for layout in LAYOUTS_TRIED if self._has_alternatives else LAYOUTS_TRIED[-1:]:
+            try:
+                documents = json_schema_automaton(
+                    text,
+                    self.draft,
+                    self.asserts_formats,
+                    self.without,
+                    seconds=SEARCH_SECONDS,
+                    layout=layout,
+                )
+                content = short_completion(documents, documents.start)
+            except NoOracle:
+                continue
+            if content is not None:
+                return content
+        return None

@@ -119,8 +119,13 @@ class _Search:
         where = place_in_words(rewrite.path)
         for keyword in rewrite.keywords:
             name = keyword.rpartition("/")[2]
-            if {name, keyword, f"{where}.{name}", f"{where} > {name}"} & self.at_fault:
+            named = {name, f"{where}.{name}"} if where != "$" else {name}
+            if {*named, keyword, f"{where} > {name}"} & self.at_fault:
                 return True
+            if name in ("then", "else") and any(
+                fault.startswith(f"{place}.") for place in named for fault in self.at_fault
+            ):
+                return True  # what a branch asks, which is violated where the condition stands
             holds_other_schemas = name == "anyOf" or name in HARD
             if holds_other_schemas and any(fault.startswith(f"{keyword}/") for fault in self.at_fault):
                 return True
