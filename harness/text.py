@@ -204,6 +204,12 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def listed(items: Iterable[str]) -> str:
+    """Returns the items as an enumeration: `a`, `a and b`, `a, b and c`; nothing for none."""
+    *most, last = ["", *items]
+    return " and ".join(filter(None, (", ".join(most[1:]), last)))
+
+
 def duration(nanoseconds: float) -> str:
     """Returns a time for people: three digits and a unit."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):

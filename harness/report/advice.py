@@ -12,7 +12,7 @@ from harness.diagnose.advise import Advice, choice_of
 from harness.outcomes.answer import BackendAnswer, CaseAnswer, evidence, risks_by_backend, telling
 from harness.outcomes.case_state import CaseState
 from harness.rows.store import read_info
-from harness.text import Console, command, counted, duration, grid, one_line
+from harness.text import Console, command, counted, duration, grid, listed, one_line
 
 MOST_LINES = 40
 """Schemas that the table names; those that work everywhere are left out first."""
@@ -221,7 +221,7 @@ def _changes(advice: Advice) -> list[str]:
             "What to change (each rewrite means the same, which the automaton proved, and was tried):"
         )
     for change in advice.changes[:MOST_CHANGES]:
-        gained = ", ".join(change.gained)
+        gained = listed(change.gained)
         lines.append(f"  {change.case}: {'; '.join(change.sentences)}. Then it works on {gained} too.")
     if len(advice.changes) > MOST_CHANGES:
         lines.append(f"  {len(advice.changes) - MOST_CHANGES} more: {advice.folder / 'rewrites.jsonl'}")

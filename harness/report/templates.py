@@ -14,7 +14,7 @@ from harness.report.cases.failing import CASE_KINDS, KINDS
 from harness.report.page.cells import GLYPHS
 from harness.report.values import number
 from harness.rows.row import OURS, VERDICTS, contested_lines
-from harness.text import counted, duration, visible
+from harness.text import counted, duration, listed, visible
 
 
 def asset(name: str) -> str:
@@ -41,6 +41,7 @@ def template_environment() -> jinja2.Environment:
         "duration": lambda us: "–" if us is None else duration(us * 1e3),
         "code": code_spans,
         "counted": counted,
+        "listed": listed,
     }
     environment.globals |= {
         "glyphs": GLYPHS,

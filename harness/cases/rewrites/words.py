@@ -6,6 +6,7 @@ from typing import Any
 
 from harness.cases.case import json_text
 from harness.cases.rewrites.json_values import is_same
+from harness.text import listed
 
 LONGEST = 70
 """Characters of a keyword's value that are shown; the rest is cut off."""
@@ -16,11 +17,6 @@ def keyword_text(keyword: str, value: Any) -> str:
     text = json_text(value)
     text = text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
     return f"`{keyword}: {text}`".replace("``", "`")
-
-
-def listed(items: list[str]) -> str:
-    """Returns the items as an enumeration with `and`."""
-    return items[0] if len(items) < 2 else f"{', '.join(items[:-1])} and {items[-1]}"
 
 
 def sentence_of(before: dict[str, Any], after: dict[str, Any]) -> str:

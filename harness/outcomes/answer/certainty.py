@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Sequence
 from harness.checks import category, made
 from harness.outcomes.answer.backends import BackendAnswer, lost_to_us
 from harness.outcomes.answer.cases import CaseKey, Proofs, number_of
-from harness.outcomes.answer.words import ids, joined_by_and, let_through, lost_line, more_is_right
+from harness.outcomes.answer.words import ids, let_through, lost_line, more_is_right
 from harness.outcomes.case_state import CaseState
-from harness.text import counted
+from harness.text import counted, listed
 
 NOTHING = {
     "known": "nothing is known",
@@ -63,7 +63,7 @@ def why_not_surer(
 ) -> Iterator[str]:
     """Yields a sentence that says why the answer is not sure (`high`); nothing where it is."""
     if lacks := list(_lacks(best, judged, proofs, lost, noun)):
-        yield f"The answer is not surer, because {joined_by_and(lacks)}."
+        yield f"The answer is not surer, because {listed(lacks)}."
 
 
 def _lacks(
@@ -120,7 +120,7 @@ def grounds(
     yield (
         f"{f'In {best.run} ' if best.run else ''}{best.counts.judged:,} of {counted(total, noun)} "
         f"{'was' if total == 1 else 'were'} judged"
-        f"{', by ' if by else ''}{joined_by_and(by)}."
+        f"{', by ' if by else ''}{listed(by)}."
     )
     yield from why_not_surer(best, judged, proofs, lost_to_us(backends), noun)
     if places := _places(judged, proofs):
@@ -134,7 +134,7 @@ def grounds(
     if any(held.values()):
         by = [f"{name} ({counted(number, noun)})" for name, number in held.items() if number]
         rest = "" if held[best.name] else f", and was not seen to with {best.name}"
-        with_them = joined_by_and(by)
+        with_them = listed(by)
         yield f"JSON Schema leaves open whether `format` binds a string; it does with {with_them}{rest}."
     if best.counts.not_judged:
         yield (
@@ -227,7 +227,7 @@ def unchecked(judged: Sequence[BackendAnswer]) -> Iterator[str]:
     looked_at = {category(name) for one in told for name in made(one.effort, one.decode, one.only)}
     kinds = dict.fromkeys(map(category, made(effort=1, decode=False)))
     if left := [kind for kind in kinds if kind not in looked_at]:
-        yield f"No checks were made of {joined_by_and(left)}."
+        yield f"No checks were made of {listed(left)}."
 
 
 def _controls(backends: Sequence[BackendAnswer]) -> Iterator[str]:
@@ -240,4 +240,4 @@ def unfinished(backends: Sequence[BackendAnswer], proofs: Proofs, noun: str) -> 
     cut = [(backend.name, len(proofs.cut_short.get(backend.key, ()))) for backend in backends]
     short = [f"{counted(number, noun)} of {name}" for name, number in cut if number]
     if short:
-        yield f"The time for the checks was up before all were made in {joined_by_and(short)}."
+        yield f"The time for the checks was up before all were made in {listed(short)}."

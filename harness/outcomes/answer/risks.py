@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.outcomes.answer.cases import DESCRIPTIONS, CaseAnswer, Proof, telling
-from harness.outcomes.answer.words import MOST_CONSTRAINTS, coded, joined_by_and
+from harness.outcomes.answer.words import MOST_CONSTRAINTS, coded
 from harness.outcomes.case_state import CaseState
-from harness.text import one_line, shorten
+from harness.text import listed, one_line, shorten
 
 LONGEST_EVIDENCE = 160
 """Characters of what stands beside a state."""
@@ -35,7 +35,7 @@ def evidence(case: CaseAnswer, longest: int = LONGEST_EVIDENCE) -> str:
 
 def sentence_of(case: CaseAnswer, names: Sequence[str]) -> str:
     """Returns what goes wrong in the case with these backends, and what shows it."""
-    return _risk_sentence(case.state, joined_by_and(names), "" if len(names) > 1 else "s", case.proof)
+    return _risk_sentence(case.state, listed(names), "" if len(names) > 1 else "s", case.proof)
 
 
 def is_shown_by(case: CaseAnswer, other: CaseAnswer) -> bool:

@@ -3,12 +3,12 @@ as code does."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from harness.outcomes.answer.backends import BackendAnswer
 from harness.outcomes.answer.cases import DESCRIPTIONS, CaseKey, telling
 from harness.outcomes.case_state import CaseState
-from harness.text import counted, duration
+from harness.text import counted, duration, listed
 
 MOST_CONSTRAINTS = 3
 MOST_BACKENDS = 2
@@ -49,7 +49,7 @@ def sentence(
         whose, where, also_lost = "the", " where all could be measured", f" {lost_line(lost, noun)}"
     rest = [*_goes_wrong(told, *also).values(), *_refuses(told)]
     fares = f"{_fares_of_all(told, noun, whose)}{_joined(rest)}{_open(told)}."
-    names = joined_by_and([best.name, *(other.name for other in equals)])
+    names = listed([best.name, *(other.name for other in equals)])
     if not is_of_use(best) and (equals or others):
         each = ", each of which" if equals else ""
         first = f"None of these backends can be recommended: {names}{each} {fares}"
@@ -86,12 +86,12 @@ def why_not_ranked(
     if other := frozenset.union(*inputs) - frozenset.intersection(*inputs):
         names = sorted({name for name, _ in other})
         return (
-            f"These backends were tried on the same {noun}s, but {joined_by_and(names)} "
+            f"These backends were tried on the same {noun}s, but {listed(names)} "
             f"{'is' if len(names) == 1 else 'are'} not the same in their runs, so none is put before another"
         )
     if len({backend.checked for backend in judged}) > 1:
         efforts = sorted({backend.checked.effort for backend in judged}, key=lambda level: (level < 0, level))
-        levels = joined_by_and("all" if effort < 0 else str(effort) for effort in efforts)
+        levels = listed("all" if effort < 0 else str(effort) for effort in efforts)
         how = f"effort {levels}" if len(efforts) > 1 else "not each with all of them"
         return f"These backends were not tried with the same checks ({how}), so none is put before another"
     if lost and not any(backend.without(lost).counts.judged for backend in judged):
@@ -134,11 +134,11 @@ def let_through(backends: Sequence[BackendAnswer]) -> Iterator[str]:
         names.setdefault(backend.accepted, []).append(backend.name)
     for accepted, alike in names.items():
         if accepted:
-            yield f"{joined_by_and(alike)} enforced nothing: {accepted}."
+            yield f"{listed(alike)} enforced nothing: {accepted}."
         elif len(alike) == 1:
             yield f"{alike[0]} is a control, which enforces nothing."
         else:
-            yield f"{joined_by_and(alike)} are controls, which enforce nothing."
+            yield f"{listed(alike)} are controls, which enforce nothing."
 
 
 def more_is_right(backend: BackendAnswer) -> bool:
@@ -174,11 +174,11 @@ def _others(others: Sequence[BackendAnswer]) -> Iterator[str]:
         clauses = [_fares(backend), *_gravest(backend)]
         if backend.count(CaseState.REFUSED) == backend.counts.cases:
             clauses = ["refuses it" if backend.counts.cases == 1 else "refuses them all"]
-        fares = f"{joined_by_and(clauses)}{_not_measured(backend)}" if backend.counts.judged else UNJUDGED
+        fares = f"{listed(clauses)}{_not_measured(backend)}" if backend.counts.judged else UNJUDGED
         alike.setdefault(fares, []).append(backend.name)
     told = dict(list(alike.items())[:MOST_BACKENDS])
     for fares, names in told.items():
-        yield f"{names[0]} {fares}." if len(names) == 1 else f"{joined_by_and(names)}: each {fares}."
+        yield f"{names[0]} {fares}." if len(names) == 1 else f"{listed(names)}: each {fares}."
     left = {fares: len(names) for fares, names in alike.items() if fares not in told}
     unjudged = left.pop(UNJUDGED, 0)
     if more := sum(left.values()):
@@ -227,7 +227,7 @@ def _open(backend: BackendAnswer) -> str:
         left.append(f"{not_judged:,} {'is' if not_judged == 1 else 'are'} not judged")
     if backend.counts.not_measured:
         left.append(_not_measured(backend).removeprefix("; "))
-    return f"; {joined_by_and(left)}" if left else ""
+    return f"; {listed(left)}" if left else ""
 
 
 def _not_measured(backend: BackendAnswer) -> str:
@@ -257,9 +257,3 @@ def coded(constraint: str) -> str:
 
 def _joined(clauses: Sequence[str]) -> str:
     return "".join(f", {clause}" for clause in clauses[:-1]) + (f" and {clauses[-1]}" if clauses else "")
-
-
-def joined_by_and(parts: Iterable[str]) -> str:
-    """Returns the parts with commas between them, and `and` before the last one."""
-    every = list(parts)
-    return " and ".join(filter(None, (", ".join(every[:-1]), every[-1]))) if every else ""
