@@ -98,6 +98,10 @@ EXAMPLES: dict[str, list[tuple[str, Any]]] = {
         (NEW, {"type": "string", "not": {"enum": ["a", "ab", "é"]}}),
         (OLD, {"type": "string", "not": {"const": ""}}),
     ],
+    "excluded_beginnings_as_pattern": [
+        (NEW, {"type": "string", "not": {"pattern": r"^\."}}),
+        (OLD, {"type": "string", "not": {"pattern": "^(?:a|ab|b1)"}}),
+    ],
     "additional_properties_written_out": [
         (NEW, {"type": "object", "properties": {"a": {"type": "integer"}}}),
         (OLDEST, {"properties": {"a": {"type": "string"}}}),

@@ -108,14 +108,31 @@ def excluded_texts_as_pattern(place: Place) -> Iterator[Change]:
         yield Change({**place.without("not"), "pattern": f"^{_others(set(refused))}$"})
 
 
-def _others(texts: set[str]) -> str:
-    """Returns a pattern, without anchors, of every text that is none of these."""
+def excluded_beginnings_as_pattern(place: Place) -> Iterator[Change]:
+    """Writes that a string begins with none of a few texts as a pattern of all others."""
+    refused = place.body.get("not")
+    if not isinstance(refused, dict) or {"pattern", "enum", "const"} & place.body.keys():
+        return
+    pattern = refused.get("pattern")
+    beginnings = texts_of(f"{pattern}$") if isinstance(pattern, str) else None
+    if beginnings and "" not in beginnings and len(beginnings) <= MOST_TEXTS:
+        others = _others(set(beginnings), are_beginnings=True)
+        yield Change({**place.without("not"), "pattern": f"^{others}$"})
+
+
+def _others(texts: set[str], *, are_beginnings: bool = False) -> str:
+    """Returns a pattern, without anchors, of every text that is none of these, or that begins with none of
+    them."""
     behind: dict[str, set[str]] = {}
     for text in texts - {""}:
         behind.setdefault(text[0], set()).add(text[1:])
     if not behind:
         return f"{ANY}+" if "" in texts else f"{ANY}*"
-    parts = [f"{escaped(first)}{_others(rest)}" for first, rest in sorted(behind.items())]
+    parts = [
+        f"{escaped(first)}{_others(rest, are_beginnings=are_beginnings)}"
+        for first, rest in sorted(behind.items())
+        if not (are_beginnings and "" in rest)
+    ]
     letters = "".join(escaped(first, in_class=True) for first in sorted(behind))
     parts.append(f"[^{letters}]{ANY}*")
     return f"(?:{'|'.join(parts)}){'' if '' in texts else '?'}"
