@@ -217,8 +217,10 @@ def _endings(advice: Advice) -> list[str]:
 def _changes(advice: Advice) -> list[str]:
     lines = []
     if advice.changes:
+        with_all = f"; {advice.with_all}" if advice.with_all else ""
         lines.append(
-            "What to change (each rewrite means the same, which the automaton proved, and was tried):"
+            "What to change (each rewrite means the same, which the automaton proved, and was "
+            f"tried{with_all}):"
         )
     for change in advice.changes[:MOST_CHANGES]:
         gained = listed(change.gained)

@@ -73,6 +73,16 @@ class Advice:
         return best is not None and best.works == best.counts.cases
 
     @property
+    def with_all(self) -> str:
+        """Returns, as a clause, on how many cases the backend to use works with all changes; empty where it
+        gains none."""
+        best = self.answer.best
+        gained = 0 if best is None else sum(best.name in change.gained for change in self.changes)
+        if best is None or not gained:
+            return ""
+        return f"with all of them {best.name} works on {best.works + gained} of the {best.counts.cases}"
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Returns what a reader must know of how the engine was stood in for, in sentences."""
         if self.offer is None:
@@ -176,7 +186,14 @@ def advise(
         largest_budget([case for _, case in cases], vocabulary),
     )
     stored = StoredAdvice(
-        engine, advice.engine_option, advice.notes, changes, unchanged, answer.is_recommended, not_looked_at
+        engine,
+        advice.engine_option,
+        advice.notes,
+        changes,
+        unchanged,
+        answer.is_recommended,
+        not_looked_at,
+        advice.with_all,
     )
     write_advice(folder, stored)
     return advice

@@ -40,6 +40,8 @@ class StoredAdvice:
     """Is the backend to be used, or only the least bad?"""
     not_looked_at: int = 0
     """The number of further cases for which no rewrite was looked for, because there are so many."""
+    with_all: str = ""
+    """What the backend to use comes to with all changes, as a clause; empty where it gains no case."""
 
     @property
     def choice(self) -> str:
