@@ -9,6 +9,7 @@ import pty
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -22,6 +23,8 @@ from harness import text as terminal
 from harness.backend.arm import Arm
 from harness.cli.main import main, parser
 from harness.cli.output import plain
+from harness.cli.run import _summary as summarize
+from harness.errors import BadInput
 from harness.outcomes import compare
 from harness.outcomes.case_state import CaseState
 from harness.report import run_summary
@@ -275,6 +278,24 @@ def test_a_summary_is_short_and_fits(run: Path, pair: Path) -> None:
         assert said.startswith("Use ") and len(said.partition("\n\nworst")[0].split("\n")) <= 37
         for word in ("grammarbench report", "grammarbench repro", "--format all", "worst failure ("):
             assert word in " ".join(said.replace("\\\n", " ").split())
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+@pytest.mark.parametrize(
+    ("fails", "why"),
+    [
+        (lambda _: [][1], "IndexError: list index out of range"),
+        (lambda _: os._exit(3), "its process was lost"),
+    ],
+)
+def test_a_summary_that_fails_takes_nothing_of_the_run_with_it(
+    fails: Callable[[Path], Any], why: str, as_json: bool, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_summary, "read_summary", fails)
+    with pytest.raises(BadInput) as told:
+        summarize(run, as_json)
+    expected = f"the summary of {run} failed ({why}); the run is stored there whole: grammarbench report"
+    assert str(told.value).startswith(expected)
 
 
 def test_the_worst_failure_is_by_kind_not_by_order(synthetic: ModuleType, tmp_path: Path) -> None:

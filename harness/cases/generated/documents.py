@@ -132,6 +132,7 @@ class _Maker:
 
     @cached_property
     def _has_alternatives(self) -> bool:
+        """Has the schema subschemas of which only some may apply?"""
         return any(
             not ALTERNATIVES.isdisjoint(node) for _, node in subschemas(self.schema) if isinstance(node, dict)
         )
