@@ -11,13 +11,13 @@ from itertools import chain, islice
 from typing import Any
 
 from harness.backend.grammar import Grammar
-from harness.backend.layout import LAYOUTS
+from harness.backend.layout import LAYOUTS, Layout
 from harness.cases.case import json_text
 from harness.cases.demands import URN, compound
 from harness.cases.generated.differences import Difference, differences
 from harness.cases.plain_constants import with_plain_constants
 from harness.cases.subschemas import NEVER, Path, Schema, at, pointer, put, subschemas
-from harness.oracle.automaton import NoOracle
+from harness.oracle.automaton import Automaton, NoOracle
 from harness.oracle.completion import short_completion
 from harness.oracle.json_schema.automaton import json_schema_automaton
 from harness.oracle.judge import Unjudgeable, is_valid
@@ -35,9 +35,10 @@ SEARCH_SECONDS = 1.0
 """Processor time for one document."""
 FEW_ITEMS = 4
 """Values from which the items of an array are taken whose `uniqueItems` the automaton cannot follow."""
-LAYOUTS_TRIED = (replace(LAYOUTS["spaced"], alternatives_agree=True), LAYOUTS["spaced"])
-"""Names come in the order of the alternative that applies, because libraries write each alternative by
-itself; where alternatives have names in contrary orders, in one order for all."""
+SPACED = LAYOUTS["spaced"]
+AGREEING = replace(SPACED, alternatives_agree=True)
+"""The layout in which names come in the order of the alternative that applies, because libraries write each
+alternative by itself."""
 ALTERNATIVES = frozenset(("anyOf", "oneOf", "if", "dependentSchemas", "dependencies"))
 """The keywords whose subschemas may list names of which only some apply."""
 LEFT_OUT: tuple[frozenset[str], ...] = (
@@ -238,21 +239,30 @@ class _Maker:
 
     def _short(self, resources: dict[str, Schema], demands: list[Schema]) -> bytes | None:
         """Returns a short document that satisfies all demands, which may refer to the resources; None if none
-        is found."""
+        is found. Its names come in the order of the alternative that applies, if there is such a one."""
         text = compound(resources, demands, self.draft)
-        for layout in LAYOUTS_TRIED if self._has_alternatives else LAYOUTS_TRIED[-1:]:
-            try:
-                documents = json_schema_automaton(
-                    text,
-                    self.draft,
-                    self.asserts_formats,
-                    self.without,
-                    seconds=SEARCH_SECONDS,
-                    layout=layout,
-                )
-                content = short_completion(documents, documents.start)
-            except NoOracle:
-                continue
-            if content is not None:
+        try:
+            documents = self._documents(text, SPACED)
+            content = short_completion(documents, documents.start)
+        except NoOracle:
+            return None
+        if content is None or not self._has_alternatives:
+            return content
+        try:
+            agreeing = self._documents(text, AGREEING)
+            if agreeing.accepts(content):
                 return content
-        return None
+            return short_completion(agreeing, agreeing.start) or content
+        except NoOracle:
+            return content
+
+    def _documents(self, text: str, layout: Layout) -> Automaton[Any]:
+        """Returns the automaton of a schema's documents in a layout. Raises NoOracle."""
+        return json_schema_automaton(
+            text,
+            self.draft,
+            self.asserts_formats,
+            self.without,
+            seconds=SEARCH_SECONDS,
+            layout=layout,
+        )
