@@ -21,7 +21,7 @@ def heading(line: dict[Any, Any]) -> str:
 
 def number(value: Value, unit: str) -> str:
     """Returns the value for people: a time (of microseconds or nanoseconds) and a ratio with three digits, a
-    share in per cent, bytes in MiB, counts as they are."""
+    share in per cent, bytes in MiB, counts as they are, and a dash where there is none."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "-"
     if unit == "share":

@@ -443,6 +443,12 @@ def gates(tmp_path: Path, before: list[Row], after: list[Row], **header: Any) ->
     ]
 
 
+def changed(then: str, now: str) -> tuple[str, str]:
+    """The faults that are new and those that are gone, by name, with spaces between them."""
+    new, gone = changed_faults(frozenset(then.split()), frozenset(now.split()))
+    return " ".join(sorted(new)), " ".join(sorted(gone))
+
+
 @pytest.mark.parametrize(
     ("then", "now", "new", "gone"),
     [
@@ -457,8 +463,7 @@ def gates(tmp_path: Path, before: list[Row], after: list[Row], **header: Any) ->
 def test_a_fault_that_was_seen_beside_a_missed_deadline_may_go_as_it_may_come(
     then: str, now: str, new: str, gone: str
 ) -> None:
-    found = changed_faults(frozenset(then.split()), frozenset(now.split()))
-    assert found == (frozenset(new.split()), frozenset(gone.split()))
+    assert changed(then, now) == (new, gone)
 
 
 @pytest.mark.parametrize(
@@ -477,8 +482,7 @@ def test_a_fault_that_was_seen_beside_a_missed_deadline_may_go_as_it_may_come(
 def test_an_error_that_another_check_meets_first_is_neither_new_nor_gone(
     then: str, now: str, new: str, gone: str
 ) -> None:
-    found = changed_faults(frozenset(then.split()), frozenset(now.split()))
-    assert found == (frozenset(new.split()), frozenset(gone.split()))
+    assert changed(then, now) == (new, gone)
 
 
 def test_what_was_found_beside_a_failure_of_ours_fails_and_the_rest_is_counted(

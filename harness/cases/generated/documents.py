@@ -190,7 +190,9 @@ class _Maker:
             resources["plain"] = self.plain
             demands.append({"$ref": f"{URN}plain"})
         for formats in self._readings():
-            content = replace(self, asserts_formats=formats)._short(resources, demands)
+            # A copy would have to look through the schema for alternatives again.
+            maker = self if formats == self.asserts_formats else replace(self, asserts_formats=formats)
+            content = maker._short(resources, demands)
             if content is not None:
                 yield content
 
