@@ -78,7 +78,7 @@ def replace_styles(patch: pytest.MonkeyPatch, changed: Callable[[Style], Style])
 
 
 def lets_a_value_hold_its_end(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(members, "_borders", lambda text: [[0] * 256 for _ in text])
+    patch.setattr(members, "borders", lambda text: [[0] * 256 for _ in text])
 
 
 def keeps_white_space_around_strings(patch: pytest.MonkeyPatch) -> None:
@@ -110,7 +110,9 @@ def writes_names_as_they_are(patch: pytest.MonkeyPatch) -> None:
 
 
 def needs_no_member(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(MembersAutomaton, "_ends", lambda self, item: item.read == 0)
+    patch.setattr(
+        MembersAutomaton, "_ends", lambda self, item: isinstance(item, members.Between) and item.read == 0
+    )
 
 
 def ends_a_value_within_json(patch: pytest.MonkeyPatch) -> None:

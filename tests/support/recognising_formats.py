@@ -11,9 +11,12 @@ from typing import Any
 
 import regex
 from jsonschema import Draft202012Validator
+from lark import Lark
+from lark.exceptions import UnexpectedInput
 from recognising import is_valid_json
 from reference_ebnf import accepts, parse
 from referencing import Registry
+from small_gemma import is_right
 
 SPECIAL = 0xE000
 """A token that is no text stands in the symbols as the character with this number and its id."""
@@ -78,6 +81,8 @@ class Recogniser:
         return self._const(format["value"], start)
 
     def _json_schema(self, format: Any, start: int, tag: Any) -> set[int]:
+        if format.get("style") == "gemma":
+            return {end for end, text in self._spans(start) if is_right(text, format["json_schema"])}
         validator = Draft202012Validator(format["json_schema"], registry=Registry())
         most = format.get("max_whitespace_cnt")
         return {
@@ -91,6 +96,9 @@ class Recogniser:
         return {end for end, text in self._spans(start) if pattern.fullmatch(text)}
 
     def _grammar(self, format: Any, start: int, tag: Any) -> set[int]:
+        if format.get("syntax") == "lark":
+            parser = Lark(format["grammar"], parser="earley", lexer="dynamic_complete")
+            return {end for end, text in self._spans(start) if is_parsed(parser, text)}
         grammar = parse(format["grammar"])
         return {end for end, text in self._spans(start) if accepts(grammar, text)}
 
@@ -320,3 +328,12 @@ def text_ends(tag: Any) -> list[str]:
 
 def token_ends(tag: Any) -> list[int]:
     return [tag["end"]["token"]] if tag is not None and isinstance(tag["end"], dict) else []
+
+
+def is_parsed(parser: Lark, text: str) -> bool:
+    """Does the parser take the text as a whole?"""
+    try:
+        parser.parse(text)
+    except UnexpectedInput:
+        return False
+    return True

@@ -20,8 +20,9 @@ Style = Literal[
     "glm_xml",
     "cohere_xml",
     "kimi_k3_xml",
+    "gemma",
 ]
-"""How a document is written: as JSON, or in the XML of one family of models."""
+"""How a document is written: as JSON, or in the form of one family of models."""
 STYLES: tuple[str, ...] = get_args(Style)
 
 
@@ -51,11 +52,17 @@ class Regex:
     pattern: str
 
 
+Syntax = Literal["ebnf", "lark"]
+"""How a grammar is written; each is a dialect of cases too."""
+SYNTAXES: tuple[Syntax, ...] = get_args(Syntax)
+
+
 @dataclass(frozen=True)
-class Ebnf:
-    """`grammar`: the sentences of a grammar whose start rule is `root`."""
+class GrammarText:
+    """`grammar`: the sentences of a grammar."""
 
     text: str
+    syntax: Syntax
 
 
 @dataclass(frozen=True)
@@ -177,7 +184,7 @@ Format: TypeAlias = (
     ConstString
     | JsonSchema
     | Regex
-    | Ebnf
+    | GrammarText
     | AnyText
     | OneToken
     | OtherToken

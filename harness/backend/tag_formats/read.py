@@ -9,13 +9,14 @@ from typing import Any, NoReturn
 
 from harness.backend.tag_formats.forms import (
     STYLES,
+    SYNTAXES,
     Alternatives,
     AnyText,
     AnyTokens,
     ConstString,
     Dispatch,
-    Ebnf,
     Format,
+    GrammarText,
     JsonSchema,
     OneToken,
     OtherToken,
@@ -237,8 +238,11 @@ def _document(fields: _Fields, style: Any) -> Format:
 
 
 def _grammar(fields: _Fields) -> Format:
-    fields.takes("grammar")
-    return Ebnf(fields.text("grammar") or fields.refuse("grammar", "is empty"))
+    fields.takes("grammar", "syntax")
+    syntax = fields.value.get("syntax", "ebnf")
+    if syntax not in SYNTAXES:
+        fields.refuse("syntax", f"must be one of {', '.join(SYNTAXES)}")
+    return GrammarText(fields.text("grammar") or fields.refuse("grammar", "is empty"), syntax)
 
 
 def _regex(fields: _Fields) -> Format:

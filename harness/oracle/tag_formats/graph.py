@@ -16,6 +16,7 @@ from harness.backend.vocabulary import Vocabulary
 from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
 from harness.oracle.json_schema.budget import Budget
+from harness.oracle.tag_formats.gemma import GemmaAutomaton
 from harness.oracle.tag_formats.members import MembersAutomaton
 from harness.oracle.tag_formats.parts import (
     MOST_BEGINNINGS,
@@ -341,7 +342,7 @@ class Graph:
 
         match format:
             case forms.JsonSchema():
-                if format.style != "json" and format.style not in STYLES:
+                if format.style not in ("json", "gemma", *STYLES):
                     raise NoOracle(f"no reference for documents in the style {format.style}")
                 if format.excludes:
                     raise NoOracle("no reference for documents with excludes")
@@ -351,12 +352,16 @@ class Graph:
                     return Described(documents)
                 key = id(documents), format.style
                 if key not in self._members:
-                    self._members[key] = Described(MembersAutomaton(documents, STYLES[format.style]))
+                    self._members[key] = Described(
+                        GemmaAutomaton(documents)
+                        if format.style == "gemma"
+                        else MembersAutomaton(documents, STYLES[format.style])
+                    )
                 return self._members[key]
             case forms.Regex(pattern):
                 return Described(language_of(Grammar("regex", pattern)))
-            case forms.Ebnf(text):
-                return Described(language_of(Grammar("ebnf", text)))
+            case forms.GrammarText(text, syntax):
+                return Described(language_of(Grammar(syntax, text)))
         raise AssertionError(format)
 
     def _node(self, part: Part | None, after: dict[int, list[int]] | None = None) -> int:

@@ -7,22 +7,14 @@ stands. So every keyword counts as it does for JSON, and the order of members is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from heapq import heappop, heappush
-from itertools import pairwise
 
-from harness.oracle.automaton import DEAD, Automaton, NoOracle
+from harness.oracle.automaton import DEAD
 from harness.oracle.completion import short_completion
 from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
-from harness.oracle.json_schema.automaton import Place as PlaceInDocument
 from harness.oracle.tag_formats.styles import Middle, Style, first_bytes
-
-FEW, MOST_LOOKED_AT = 300, 20_000
-"""Places that are looked at for an end of the object, at first and at most."""
-
-SHORT = {0x22: b'\\"', 0x5C: b"\\\\", 0x08: b"\\b", 0x0C: b"\\f", 0x0A: b"\\n", 0x0D: b"\\r", 0x09: b"\\t"}
-"""The bytes that JSON writes with two characters in a string."""
+from harness.oracle.tag_formats.written import WrittenAutomaton, borders, nearer_to_its_end, runs
 
 
 @dataclass(frozen=True, order=True)
@@ -88,75 +80,45 @@ class Behind:
 Item = Between | Name | InMiddle | Before | Value | Behind
 """One way to read what was read so far. `json` is the state of the automaton of JSON; of what comes between
 the members there, it has read nothing before the next name begins."""
-Key = frozenset[Item]
-Moves = list[tuple[int, int, Item]]
-"""The first and the last byte of a range, and the item behind it."""
 
 
-class MembersAutomaton(Automaton[Key]):
-    """All objects of a schema in a style. A state is the set of all ways to read what was read."""
+class MembersAutomaton(WrittenAutomaton[Item]):
+    """All objects of a schema in a style."""
+
+    in_value, behind_value = Value, Behind
 
     def __init__(self, documents: JsonSchemaAutomaton, style: Style) -> None:
-        self.documents = documents
         self._style = style
-        self._behind_name = _borders(style.name_end)
-        self._behind_value = _borders(style.behind)
+        self._behind_name = borders(style.name_end)
+        self._behind_value = borders(style.behind)
         separators = documents.layout.separators or (b"", b"")
         self._comma, self._colon = b"," + separators[0], b":" + separators[1]
         self._white = documents.layout.whitespace
         self._most_white = documents.layout.longest_run
-        self._moves_of: dict[Item, Moves] = {}
-        self._can_end: dict[Item, bool] = {}
         begun = documents.run(documents.start, b"{") if documents.start != DEAD else DEAD
-        start = Between(begun, 0, 0)
-        super().__init__(frozenset({start}) if begun != DEAD and self._is_viable(start) else None)
+        super().__init__(documents, None if begun == DEAD else Between(begun, 0, 0))
 
-    def place(self, state: int) -> PlaceInDocument:
-        """Where in the object the state is, as of a state of the automaton of JSON."""
-        places: set[PlaceInDocument] = set()
-        for item in self._keys[state] or ():
-            is_inside = isinstance(item, Name | Value)
-            places.add(self.documents.place(item.json) if is_inside else "between")
-        return min(places, default="between")
+    def _is_inside(self, item: Item) -> bool:
+        return isinstance(item, Name | Value)
 
-    def _is_accepting(self, key: Key) -> bool:
-        return any(isinstance(item, Between) and self._ends(item) for item in key)
+    def _ends(self, item: Item) -> bool:
+        is_between = isinstance(item, Between) and item.read == 0
+        return is_between and self.documents.accepting(self.documents.step(item.json, 0x7D))
 
-    def _successors(self, key: Key) -> Iterator[tuple[int, int, Key]]:
-        moves = [
-            move
-            for item in sorted(key, key=lambda item: (type(item).__name__, item))
-            for move in self._moves(item)
-            if self._is_viable(move[2])
-        ]
-        cuts = sorted({edge for first, last, _ in moves for edge in (first, last + 1)})
-        for first, end in pairwise(cuts):
-            items = frozenset(item for low, high, item in moves if low <= first <= high)
-            if items:
-                yield first, end - 1, items
-
-    def _ends(self, item: Between) -> bool:
-        return item.read == 0 and self.documents.accepting(self.documents.step(item.json, 0x7D))
-
-    # What follows an item. That with which it comes to an end stands first, because it is tried first.
-
-    def _moves(self, item: Item) -> Moves:
-        if item not in self._moves_of:
-            match item:
-                case Between():
-                    moves = self._between(item)
-                case Name():
-                    moves = self._name(item)
-                case InMiddle():
-                    moves = self._in_middle(item)
-                case Before():
-                    moves = self._before(item)
-                case Value():
-                    moves = self._value(item)
-                case Behind():
-                    moves = self._behind(item)
-            self._moves_of[item] = list(moves)
-        return self._moves_of[item]
+    def _following(self, item: Item) -> Iterator[tuple[int, int, Item]]:
+        match item:
+            case Between():
+                return self._between(item)
+            case Name():
+                return self._name(item)
+            case InMiddle():
+                return self._in_middle(item)
+            case Before():
+                return self._before(item)
+            case Value():
+                return self._value(item)
+            case Behind():
+                return self._behind(item)
 
     def _space(self, item: Between | InMiddle | Before | Behind) -> Iterator[tuple[int, int, Item]]:
         """Yields the moves by one more character of white space."""
@@ -197,12 +159,12 @@ class MembersAutomaton(Automaton[Key]):
         for number, (_, text) in enumerate(self._style.entities):
             yield text[0], text[0], Name(item.json, 0, number, 1)
         escaped = {byte[0] for byte, _ in self._style.entities}
-        borders = self._behind_name[item.held]
+        row = self._behind_name[item.held]
 
         def after(byte: int) -> tuple[int, int]:
-            return (DEAD if byte in escaped else self._spelled(item.json, byte)), borders[byte]
+            return (DEAD if byte in escaped else self._spelled(item.json, byte)), row[byte]
 
-        for first, last, state, held in _runs(after, len(end)):
+        for first, last, state, held in runs(after, len(end)):
             yield first, last, Name(state, held)
 
     def _behind_middle(self, state: int, number: int, middle: Middle, read: int) -> Item:
@@ -233,17 +195,17 @@ class MembersAutomaton(Automaton[Key]):
             ended = item.json if self.documents.ends_member(item.json) else DEAD
         if ended != DEAD:
             yield from self._behind(Behind(ended, 0))
-        borders = self._behind_value[item.held]
+        row = self._behind_value[item.held]
         beyond = b",} \t\n\r" if ended != DEAD and not item.is_string else b""
         """What is no more of a value that is complete in JSON."""
 
         def after(byte: int) -> tuple[int, int]:
             if item.is_string:
-                return self._spelled(item.json, byte), borders[byte]
-            return (DEAD if byte in beyond else self.documents.step(item.json, byte)), borders[byte]
+                return self._spelled(item.json, byte), row[byte]
+            return (DEAD if byte in beyond else self.documents.step(item.json, byte)), row[byte]
 
-        runs = _runs(after, len(self._style.behind))
-        for first, last, state, held in runs if item.is_string else sorted(runs, key=_opens):
+        found = runs(after, len(self._style.behind))
+        for first, last, state, held in found if item.is_string else sorted(found, key=nearer_to_its_end):
             yield first, last, Value(state, item.is_string, held)
 
     def _behind(self, item: Behind) -> Iterator[tuple[int, int, Item]]:
@@ -253,64 +215,7 @@ class MembersAutomaton(Automaton[Key]):
         if item.read == 0:
             yield from self._space(item)
 
-    def _spelled(self, state: int, byte: int) -> int:
-        """Returns the state behind a byte of a string, in whichever spelling JSON has for it."""
-        after = DEAD if byte in b'"\\' else self.documents.step(state, byte)
-        if after == DEAD and (short := SHORT.get(byte)):
-            after = self.documents.run(state, short)
-        if after == DEAD and byte < 0x20:
-            after = self.documents.run(state, f"\\u{byte:04x}".encode())
-        return after
-
-    # Whether the object can be completed: what ends a name or a value may stand in all that the schema wants.
-
-    def _is_viable(self, item: Item) -> bool:
-        """Returns whether the object can be completed from here."""
-        if not (
-            item in self._can_end
-            or self._search(item, FEW, with_ends=False)
-            or self._search(item, MOST_LOOKED_AT, with_ends=True)
-        ):
-            raise NoOracle("whether an object can be completed in this style takes too long to tell")
-        return self._can_end[item]
-
-    def _search(self, item: Item, most: int, *, with_ends: bool) -> bool:
-        """Finds out whether the object can be completed from an item; returns False if too many would have to
-        be looked at.
-
-        What looks nearest is looked at first, and of that what was found last; `with_ends`, the end of each
-        value that was begun as JSON, as the automaton of JSON finds it, which takes longer.
-        """
-        came_from: dict[Item, Item | None] = {item: None}
-        waiting: list[tuple[int, int, Item]] = [(0, 0, item)]
-
-        def found(after: Item, here: Item, distance: int) -> None:
-            if after not in came_from and self._can_end.get(after) is not False:
-                came_from[after] = here
-                heappush(waiting, (distance, -len(came_from), after))
-
-        while waiting:
-            *_, here = heappop(waiting)
-            if self._can_end.get(here) or (isinstance(here, Between) and self._ends(here)):
-                each: Item | None = here
-                while each is not None:
-                    self._can_end[each] = True
-                    each = came_from[each]
-                return True
-            moves = self._moves(here)
-            may_end = isinstance(here, Value) and any(isinstance(after, Behind) for *_, after in moves)
-            for first, _, after in reversed(moves):
-                goes_on = may_end and isinstance(after, Value)
-                found(after, here, self._distance(first, after, goes_on))
-            if with_ends and (ended := self._value_ended(here)) is not None:
-                found(ended, here, 0)
-            if len(came_from) > most:
-                return False
-        self._can_end |= dict.fromkeys(came_from, False)
-        return True
-
-    def _value_ended(self, item: Item) -> Item | None:
-        """Returns the end of a value that was begun as JSON, the shortest one if that is soon found."""
+    def _ended(self, item: Item) -> Item | None:
         if not isinstance(item, Value) or item.is_string or self.documents.ends_member(item.json):
             return None
         state, held = item.json, item.held
@@ -321,47 +226,3 @@ class MembersAutomaton(Automaton[Key]):
             if self.documents.ends_member(state):
                 return Value(state, False, held)
         return None
-
-    def _distance(self, byte: int, item: Item, goes_on: bool) -> int:
-        """Returns a number that is the greater the later the place behind a byte should be looked at: in
-        values within values; in escapes, of which there are many and which hardly ever are the only way; and
-        where a value goes on that might end."""
-        distance = self.documents.nesting(item.json) + 4 * goes_on
-        if self.documents.place(item.json) == "escape":
-            distance += 1 if byte == 0x5C else 8
-        return distance
-
-
-def _opens(run: tuple[int, int, int, int]) -> int:
-    """Returns a small number for bytes with which a value of JSON comes nearer to its end."""
-    ranks = {0x22: 0, 0x5D: 0, 0x7D: 0, 0x2C: 2, 0x5C: 2, 0x5B: 3, 0x7B: 3}
-    return ranks.get(run[0], 1)
-
-
-def _borders(text: bytes) -> list[list[int]]:
-    """Returns for each number of bytes that were read of a text, but for all of them, and for each next byte,
-    how many bytes of the text are read then at most."""
-    table = []
-    for read in range(len(text)):
-        row = []
-        for byte in range(256):
-            seen = text[:read] + bytes([byte])
-            row.append(max(length for length in range(len(seen) + 1) if seen.endswith(text[:length])))
-        table.append(row)
-    return table
-
-
-def _runs(after: Callable[[int], tuple[int, int]], longest: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yields the ranges of bytes behind which the state of the JSON and the number of bytes that may begin an
-    end are the same; without those that lead nowhere, or of which the end is complete."""
-    run: tuple[int, int, tuple[int, int]] | None = None
-    for byte in range(257):
-        state, held = after(byte) if byte < 256 else (DEAD, 0)
-        if held == longest:
-            state = DEAD
-        if run is not None and run[2] == (state, held):
-            run = run[0], byte, run[2]
-            continue
-        if run is not None and run[2][0] != DEAD:
-            yield run[0], run[1], *run[2]
-        run = byte, byte, (state, held)

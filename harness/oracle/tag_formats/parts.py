@@ -18,7 +18,7 @@ from harness.oracle.choice import ChoiceAutomaton
 from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
 from harness.oracle.json_schema.automaton import Place as PlaceInDocument
 from harness.oracle.json_schema.strings import UTF8
-from harness.oracle.tag_formats.members import MembersAutomaton
+from harness.oracle.tag_formats.written import WrittenAutomaton
 
 Place: TypeAlias = Literal["free_text", "fixed_text", "pattern", "token"] | PlaceInDocument
 """Where in a format something stands: in free text, in a text that the format gives, in what a regex or a
@@ -52,7 +52,7 @@ class Described:
 
     def place_of(self, state: int) -> Place:
         automaton = self._automaton
-        if isinstance(automaton, JsonSchemaAutomaton | MembersAutomaton):
+        if isinstance(automaton, JsonSchemaAutomaton | WrittenAutomaton):
             return automaton.place(state)
         return "pattern"
 
