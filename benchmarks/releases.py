@@ -6,7 +6,7 @@
     python benchmarks/releases.py --out DIR --page                   run nothing, write DIR/published of what is there
 
 The schemas are a sample of those of MaskBench that have outputs of their own, spread over keywords and sizes as
-`benchmarks/reference.py --most` draws it; they lie in DIR/schemas. A schema without any is left out, because
+`benchmarks/reference.py --most` draws it, or with --take-over those of the published folder; they lie in DIR/schemas. A schema without any is left out, because
 how many documents are made for it depends on how busy the machine is, and a run goes on with the same alone.
 The vocabulary is one that is served and not large; `probe` will not do, because llguidance of 2025 panics on a
 token as long as its longest. The releases are those that the package index offers of each of
@@ -42,7 +42,7 @@ from packaging.version import Version
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
 from endings import script
-from reference_walk import suites_of
+from reference_walk import sampled_in, suites_of
 from releases_page import REFUSED, RUN, Release, publish
 from stratified import strata_of, stratified
 
@@ -144,7 +144,7 @@ def schemas(options: argparse.Namespace) -> Path:
         (corpus,) = suites_of("maskbench", options.corpora)
         judged = {case.id for case in read_cases(find_suite(corpus)) if case.instances}
         strata = {case: stratum for case, stratum in strata_of([corpus]).items() if case in judged}
-        ids = set(stratified(strata, options.most))
+        ids = sampled_in(options.take_over) or set(stratified(strata, options.most))
         making = options.out / "schemas.part"
         shutil.rmtree(making, ignore_errors=True)
         making.mkdir(parents=True)
@@ -251,7 +251,10 @@ def parser() -> argparse.ArgumentParser:
         "--arms", default="", metavar="A,B==1.2", help="these, in place of the index's releases"
     )
     parsed.add_argument(
-        "--take-over", type=Path, metavar="PUBLISHED", help="take over the releases that it has"
+        "--take-over",
+        type=Path,
+        metavar="PUBLISHED",
+        help="take over its schemas, and the releases that it has",
     )
     parsed.add_argument(
         "--page", action="store_true", help="run nothing, write DIR/published of what is there"

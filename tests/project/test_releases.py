@@ -18,6 +18,7 @@ from places import ROOT
 from releases_page import Release, Walked
 from scripts import script_of
 
+from harness.cases.suite import find_suite, read_cases
 from harness.errors import BAD_INPUT, INCOMPLETE, OK
 from harness.outcomes.case_state import CaseState
 
@@ -102,8 +103,27 @@ def test_a_schema_without_outputs_is_not_in_the_sample(script: ModuleType, tmp_p
     for name, outputs in (("bare", []), ("judged", tests)):
         case = {"description": name, "schema": {"const": 1, "title": name}, "tests": outputs}
         (corpus / f"{name}.json").write_text(json.dumps(case))
-    options = argparse.Namespace(out=tmp_path / "out", corpora=tmp_path / "corpora", most=10)
+    options = argparse.Namespace(out=tmp_path / "out", corpora=tmp_path / "corpora", most=10, take_over=None)
     assert [file.name for file in script.schemas(options).iterdir()] == ["judged.json"]
+
+
+def test_the_sample_is_that_of_the_folder_that_is_taken_over(
+    script: ModuleType, tmp_path: Path, synthetic: ModuleType
+) -> None:
+    corpus = tmp_path / "corpora" / "maskbench"
+    corpus.mkdir(parents=True)
+    for number in range(9):
+        tests = [{"valid": True, "data": number}]
+        case = {"description": f"case {number}", "schema": {"const": number}, "tests": tests}
+        (corpus / f"file_{number}.json").write_text(json.dumps(case))
+    walked = [case.id for case in read_cases(find_suite(str(corpus / "file_4.json")))]
+    synthetic.write_run(
+        tmp_path / "published", [[(synthetic.row(case_id=case_id), b"")] for case_id in walked]
+    )
+    options = argparse.Namespace(
+        out=tmp_path / "out", corpora=tmp_path / "corpora", most=3, take_over=tmp_path / "published"
+    )
+    assert [file.name for file in script.schemas(options).iterdir()] == ["file_4.json"]
 
 
 @pytest.mark.long

@@ -9,7 +9,7 @@ import pytest
 from scripts import script_of
 
 hook = script_of("site_links", "docs")
-RUN = "releases-cpu-epyc-2vcpu-20261124"
+RUN = "releases-cpu-epyc-2vcpu-20261128"
 
 
 def shown(text: str, page: str, repository: str = "") -> str:
