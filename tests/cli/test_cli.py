@@ -13,13 +13,14 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from places import SUPPORT
 from refused import behind_progress
 
-from harness.cli.main import parser
+from harness.cli.main import main, parser
 from harness.rows.folder import locked
 from harness.rows.row import verdict
 from harness.rows.store import read_end, read_rows
@@ -48,6 +49,28 @@ def grammarbench(*arguments: object, cwd: Path, timeout: float = 120) -> subproc
     return subprocess.run(
         command, cwd=cwd, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL
     )
+
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """What `grammarbench` does, in the test's own process: importing pandas and the rest once more would take
+    longer than all else, and says nothing."""
+
+    def run(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+        monkeypatch.chdir(cwd)
+        capsys.readouterr()
+        try:
+            code: object = main([*map(str, arguments)])
+        except SystemExit as ended:
+            code = ended.code
+        assert isinstance(code, int)
+        said = capsys.readouterr()
+        return subprocess.CompletedProcess([*map(str, arguments)], code, said.out, said.err)
+
+    return run
 
 
 def write(path: Path, content: object) -> Path:
@@ -102,8 +125,8 @@ def test_a_run_stores_a_row_for_every_instance_of_every_backend(stored: Path) ->
     )
 
 
-def test_the_table_has_a_line_per_instance(stored: Path) -> None:
-    done = grammarbench("table", stored, "--format", "csv", cwd=stored)
+def test_the_table_has_a_line_per_instance(stored: Path, command: Command) -> None:
+    done = command("table", stored, "--format", "csv", cwd=stored)
     lines = list(csv.DictReader(io.StringIO(done.stdout)))
     wanted = (
         "backend backend_version vocabulary suite case instance status valid accepted verdict stopped_at "
@@ -111,7 +134,7 @@ def test_the_table_has_a_line_per_instance(stored: Path) -> None:
         "first_fill_ns tokens peak_rss_bytes"
     )
     assert done.returncode == 0 and len(lines) == 30 and set(wanted.split()) <= set(lines[0])
-    listed = json.loads(grammarbench("table", stored, "--format", "json", cwd=stored).stdout)
+    listed = json.loads(command("table", stored, "--format", "json", cwd=stored).stdout)
     assert len(listed) == 30
     first = next(each for each in listed if each["backend"] == "xgrammar")
     assert (
@@ -120,11 +143,11 @@ def test_the_table_has_a_line_per_instance(stored: Path) -> None:
         and first["peak_rss_bytes"] > 1_000_000
     )
     assert first["stopped_at"] is None or isinstance(first["stopped_at"], int)
-    assert "| backend" in grammarbench("table", stored, "--format", "markdown", cwd=stored).stdout
+    assert "| backend" in command("table", stored, "--format", "markdown", cwd=stored).stdout
 
 
-def test_the_report_is_one_page(stored: Path) -> None:
-    done = grammarbench("report", stored, "--out", "page", cwd=stored)
+def test_the_report_is_one_page(stored: Path, command: Command) -> None:
+    done = command("report", stored, "--out", "page", cwd=stored)
     assert done.returncode == 0, done.stderr
     (page,) = (stored / "page").glob("*.html")
     assert "<svg" in page.read_text()
@@ -220,12 +243,12 @@ def test_check_tells_what_it_could_not_try_from_what_is_kept_and_broken(
     assert not answer.get("keeps_the_contract")
 
 
-def test_lists_say_what_is_there(tmp_path: Path) -> None:
-    backends = grammarbench("list", "backends", cwd=tmp_path).stdout
+def test_lists_say_what_is_there(tmp_path: Path, command: Command) -> None:
+    backends = command("list", "backends", cwd=tmp_path).stdout
     assert "outlines-core" in backends and "whitespace=" in backends and "json_schema" in backends
-    suites = grammarbench("list", "suites", cwd=tmp_path).stdout
+    suites = command("list", "suites", cwd=tmp_path).stdout
     assert "json_schema" in suites and "instances" in suites
-    vocabularies = grammarbench("list", "vocabularies", cwd=tmp_path).stdout
+    vocabularies = command("list", "vocabularies", cwd=tmp_path).stdout
     assert "131,072" in vocabularies and "mistral-v3" in vocabularies and "probe" in vocabularies
 
 
@@ -298,7 +321,9 @@ BAD: dict[str, tuple[list[str], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_input_is_one_clear_line_and_exit_code_2(name: str, stored: Path, tmp_path: Path) -> None:
+def test_bad_input_is_one_clear_line_and_exit_code_2(
+    name: str, stored: Path, tmp_path: Path, command: Command
+) -> None:
     write(tmp_path / "small.json", SMALL)
     write(tmp_path / "broken.json", '{"regex":\n}')
     write(tmp_path / "none.json", {"description": "x", "tests": []})
@@ -306,7 +331,7 @@ def test_bad_input_is_one_clear_line_and_exit_code_2(name: str, stored: Path, tm
     write(tmp_path / "bare.json", {"type": "object", "required": "name"})
     before = (stored / "rows.jsonl").read_bytes()
     arguments, said = BAD[name]
-    done = grammarbench(*(each.replace("{stored}", str(stored)) for each in arguments), cwd=tmp_path)
+    done = command(*(each.replace("{stored}", str(stored)) for each in arguments), cwd=tmp_path)
     assert done.returncode == 2, done.stdout + done.stderr
     lines = behind_progress(done.stderr.strip())
     assert said in lines[-1] and "Traceback" not in done.stderr
@@ -314,7 +339,7 @@ def test_bad_input_is_one_clear_line_and_exit_code_2(name: str, stored: Path, tm
     assert (stored / "rows.jsonl").read_bytes() == before
 
 
-def test_what_cannot_be_a_path_and_what_is_not_there_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_a_path_and_what_is_not_there_is_told(tmp_path: Path, command: Command) -> None:
     write(tmp_path / "small.json", SMALL)
     (tmp_path / "file").touch()
     for arguments in (
@@ -324,7 +349,7 @@ def test_what_cannot_be_a_path_and_what_is_not_there_is_told(tmp_path: Path) -> 
         ["run", "small.json", "--backends", "unconstrained", "--out", "file"],
         ["run", "small.json", "--backends", "unconstrained", "--out", "new", "--resume"],
     ):
-        done = grammarbench(*arguments, cwd=tmp_path)
+        done = command(*arguments, cwd=tmp_path)
         assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, done.stderr
 
 
@@ -352,10 +377,10 @@ def test_a_file_beside_the_cases_is_not_imported(tmp_path: Path) -> None:
     assert not (tmp_path / "owned").exists()
 
 
-def test_a_run_that_is_being_written_is_left_alone(stored: Path, tmp_path: Path) -> None:
+def test_a_run_that_is_being_written_is_left_alone(stored: Path, tmp_path: Path, command: Command) -> None:
     write(tmp_path / "small.json", SMALL)
     with locked(stored):
-        done = grammarbench(
+        done = command(
             "run",
             "small.json",
             "--backends",
@@ -409,7 +434,7 @@ def copy_of(stored: Path, folder: Path) -> Path:
     return folder
 
 
-def test_a_cut_off_run_is_told_and_resumed(stored: Path, tmp_path: Path) -> None:
+def test_a_cut_off_run_is_told_and_resumed(stored: Path, tmp_path: Path, command: Command) -> None:
     """Cut in the middle of a line: one clear line, exit 2, nothing lost; --resume completes it with the same
     rows."""
     write(tmp_path / "small.json", SMALL)
@@ -417,7 +442,7 @@ def test_a_cut_off_run_is_told_and_resumed(stored: Path, tmp_path: Path) -> None
     whole = run.joinpath("rows.jsonl").read_bytes()
     inside_a_line = whole.index(b"\n", len(whole) * 2 // 3) - 5
     run.joinpath("rows.jsonl").write_bytes(whole[:inside_a_line])
-    told = grammarbench("table", run, cwd=tmp_path)
+    told = command("table", run, cwd=tmp_path)
     assert (
         told.returncode == 2
         and "cut off" in told.stderr
@@ -438,7 +463,7 @@ def test_a_cut_off_run_is_told_and_resumed(stored: Path, tmp_path: Path) -> None
         run,
         "--resume",
     ]
-    other = grammarbench(*again, "--timeout", 3, cwd=tmp_path)
+    other = command(*again, "--timeout", 3, cwd=tmp_path)
     assert (
         other.returncode == 2
         and "other options" in other.stderr
@@ -456,20 +481,20 @@ def test_a_cut_off_run_is_told_and_resumed(stored: Path, tmp_path: Path) -> None
     assert seen(run) == seen(stored)
 
 
-def test_an_incomplete_run_is_shown_with_exit_code_3(stored: Path, tmp_path: Path) -> None:
+def test_an_incomplete_run_is_shown_with_exit_code_3(stored: Path, tmp_path: Path, command: Command) -> None:
     run = copy_of(stored, tmp_path / "open")
     lines = run.joinpath("rows.jsonl").read_bytes().splitlines(keepends=True)
     run.joinpath("rows.jsonl").write_bytes(b"".join(lines[:-1]))
-    for command in (["table", run], ["report", run]):
-        done = grammarbench(*command, cwd=tmp_path)
+    for words in (["table", run], ["report", run]):
+        done = command(*words, cwd=tmp_path)
         assert done.returncode == 3 and "incomplete" in done.stderr
 
 
-def test_damage_in_the_middle_is_told(stored: Path, tmp_path: Path) -> None:
+def test_damage_in_the_middle_is_told(stored: Path, tmp_path: Path, command: Command) -> None:
     run = copy_of(stored, tmp_path / "damaged")
     lines = run.joinpath("rows.jsonl").read_bytes().splitlines(keepends=True)
     run.joinpath("rows.jsonl").write_bytes(b"".join([lines[0], b'{"kind":"row"}\n', *lines[1:]]))
-    done = grammarbench("table", run, cwd=tmp_path)
+    done = command("table", run, cwd=tmp_path)
     assert done.returncode == 2 and "rows.jsonl:2" in done.stderr
 
 

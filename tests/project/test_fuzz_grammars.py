@@ -211,7 +211,7 @@ def tried(numbers: range, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list
 def test_a_changed_grammar_is_judged_or_refused_in_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = tried(range(50), tmp_path, monkeypatch)
+    found = tried(range(25), tmp_path, monkeypatch)
     assert not found, "\n\n".join(found[:5])
 
 
@@ -219,7 +219,7 @@ def test_a_changed_grammar_is_judged_or_refused_in_time(
 def test_many_more_changed_grammars_are_judged_or_refused_in_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = tried(range(50, 1_500), tmp_path, monkeypatch)
+    found = tried(range(25, 1_500), tmp_path, monkeypatch)
     assert not found, "\n\n".join(found[:5])
 
 

@@ -31,6 +31,7 @@ def test_where_a_kernel_cannot_run_torch_does_the_work(monkeypatch: pytest.Monke
     assert fused.working_kernels.__wrapped__() is None
 
 
+@pytest.mark.long
 def test_layers_of_our_kernels_say_what_those_of_transformers_say() -> None:
     """It takes a process of its own, because Triton's own functions are interpreted only if that was asked
     for before it was imported."""
