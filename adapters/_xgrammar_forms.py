@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 from dataclasses import replace
 from typing import Any
 
-import xgrammar
-from xgrammar import GrammarCompiler, StructuralTagItem, TokenizerInfo
+from xgrammar import StructuralTagItem, TokenizerInfo
 from xgrammar.tokenizer_info import VocabType
 
 from harness import Grammar, Layout, UnsupportedGrammar
@@ -20,7 +18,9 @@ from harness.backend.layout import COMPACT, with_delete_escaped
 from harness.backend.vocabulary import Vocabulary
 from harness.backend.vocabulary.own_tokenizer import own_tokenizer
 
-LARK: tuple[Dialect, ...] = ("lark",) if hasattr(GrammarCompiler, "compile_lark") else ()
+from ._xgrammar_releases import ENDS_AT_CHARACTERS, HAS_LARK, TAGS_ARE_ITEMS
+
+LARK: tuple[Dialect, ...] = ("lark",) if HAS_LARK else ()
 DIALECTS: frozenset[Dialect] = frozenset({"json_schema", "regex", "ebnf", *LARK, "choice", "structural_tag"})
 """What the library takes; older releases have no Lark."""
 ENGINES = {
@@ -36,6 +36,11 @@ DOCUMENTED = {
     "regex_dialect_javascript": "The same sentence does not say that the u flag is set: "
     "an escaped letter may be the letter.",
 }
+if ENDS_AT_CHARACTERS:
+    DOCUMENTED |= dict.fromkeys(
+        ("inside_a_character", "starts_inside_a_character"),
+        "Forced text contains only complete UTF-8 characters (docstring of find_jump_forward_string).",
+    )
 SEPARATORS = {"any": None, "json_dumps": (", ", ": "), "compact": (",", ":")}
 """What stands between the items of a JSON text, and between a key and its value."""
 
@@ -59,19 +64,6 @@ REFUSAL = re.compile(
 UNSUPPORTED = re.compile(
     r"not (?:yet )?supported|currently support|[Uu]nsupported (?!type \")|exceed(?:s|ed)\b|too (?:large|many)"
 )
-
-
-HAS = (
-    hasattr(xgrammar.GrammarMatcher, "fork"),
-    hasattr(xgrammar.CompiledGrammar, "serialize_json"),
-    hasattr(xgrammar, "BatchGrammarMatcher"),
-)
-"""Whether the release has these methods and this class; older ones have not all."""
-_HISTORY = inspect.signature(xgrammar.GrammarMatcher.__init__).parameters.get("max_rollback_tokens")
-KEPT: dict[str, Any] = {} if _HISTORY is None or _HISTORY.default else {"max_rollback_tokens": 1 << 16}
-"""The options of a matcher: older releases keep no history that they are not asked to keep."""
-TAGS_ARE_ITEMS = "triggers" in inspect.signature(GrammarCompiler.compile_structural_tag).parameters
-"""True before 0.1.25, which had structural tags of the old form only, and took them as a list of objects."""
 
 
 def layout_of(

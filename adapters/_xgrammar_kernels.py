@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 
 import xgrammar
+
+from harness.backend.grammar import Kernel
 
 KERNELS = {
     "cpu": ("cpu", {"cpu"}),
@@ -17,6 +20,17 @@ KERNELS = {
 """The library's kernels by its own names: the module of each, and the devices on which it exists."""
 
 BEYOND = "The trailing logits are left unmasked, with a warning (docstring of apply_token_bitmask_inplace)."
+
+
+def kernels() -> dict[str, Kernel]:
+    """Returns the library's kernels by its own names."""
+    documented = {"logits_beyond_the_mask_are_forbidden": BEYOND}
+    return {
+        name: Kernel(
+            partial(load_kernel, name, module), frozenset(devices), indices=True, documented=documented
+        )
+        for name, (module, devices) in KERNELS.items()
+    }
 
 
 def load_kernel(name: str, module: str) -> Callable[..., object]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, cast
 
@@ -20,8 +19,6 @@ from ._xgrammar_forms import (
     DIALECTS,
     DOCUMENTED,
     ENGINES,
-    HAS,
-    KEPT,
     REFUSAL,
     SEPARATORS,
     UNSUPPORTED,
@@ -29,15 +26,19 @@ from ._xgrammar_forms import (
     layout_of,
     tokenizer_info,
 )
-from ._xgrammar_kernels import BEYOND, KERNELS, load_kernel
+from ._xgrammar_kernels import kernels
+from ._xgrammar_releases import (
+    HAS_BATCHES,
+    HAS_FORCED_TOKENS,
+    HAS_FORK,
+    HAS_JSON,
+    KEPT,
+    TELLS_COMPLETION,
+    compiler_options,
+    schema_options,
+)
 
 NO_TENSOR = torch.empty(0)
-SCHEMA_PARAMETERS = inspect.signature(xgrammar.GrammarCompiler.compile_json_schema).parameters
-"""Older releases have fewer."""
-
-TELLS_COMPLETION = hasattr(xgrammar.GrammarMatcher, "is_completed")
-"""Older releases (those of 2025) do not say whether an output may end, but for their masks."""
-HAS_FORK, HAS_JSON, HAS_BATCHES = HAS
 
 
 class XgrammarObject(GrammarObject):
@@ -83,9 +84,14 @@ class XgrammarObject(GrammarObject):
         return XgrammarObject(self._adapter, self.matcher.fork())
 
     def jump_forward(self) -> bytes:
-        # A str: forced text that ends inside a character raises UnicodeDecodeError, and that is the library's
-        # fault to show.
+        # A str: before 0.2.9 forced text that ends inside a character raises UnicodeDecodeError, and that is
+        # the library's fault to show.
         return self.matcher.find_jump_forward_string().encode()
+
+    if HAS_FORCED_TOKENS:
+
+        def fast_forward_tokens(self) -> list[int]:
+            return self.matcher.find_jump_forward_tokens()
 
 
 class XgrammarGrammar(CompiledGrammar):
@@ -104,8 +110,9 @@ class XgrammarGrammar(CompiledGrammar):
 
 class Xgrammar(Adapter):
     """`whitespace`, `max_whitespace` (characters in a row; 0: no bound), `open_objects` and `any_order` shape
-    JSON Schema; `threads` is for compiling and for batches; `loader` says how the library comes to know a
-    Hugging Face tokenizer (docs/tokenizers.md).
+    JSON Schema; `threads` is for compiling and for batches; `dynamic` prepares masks when they are first
+    needed and not in compiling; `loader` says how the library comes to know a Hugging Face tokenizer
+    (docs/tokenizers.md).
 
     Structural tags take `any_order` and `max_whitespace` only: the library keeps them strict (no property
     that the schema does not name).
@@ -126,25 +133,23 @@ class Xgrammar(Adapter):
         any_order: bool = False,
         threads: int = 1,
         cache: bool = False,
+        dynamic: bool = False,
         loader: Loader = "library",
     ) -> None:
         super().__init__(vocabulary)
-        own_options = {"any_order": any_order, "max_whitespace_cnt": max_whitespace}
-        for option, value in own_options.items():
-            if value and option not in SCHEMA_PARAMETERS:
-                raise ValueError(f"this version of xgrammar has no {option} for JSON Schema; leave it out")
         separators = parts.option_value("whitespace", whitespace, SEPARATORS)
         self._schema_options = {
             "any_whitespace": separators is None,
             "separators": separators,
             "strict_mode": not open_objects,
-            **{option: value for option, value in own_options.items() if value},
+            **schema_options(any_order=any_order, max_whitespace_cnt=max_whitespace),
         }
         self.layout = layout_of(separators, open_objects, any_order, max_whitespace)
         self.layout_in_tags = layout_of(None, False, any_order, max_whitespace)
         self.threads: int = threads
         self.loader, self._tokenizer = tokenizer_info(vocabulary, loader)
-        self._cache, self._named = cache, functools.partial(tokenizer_info, vocabulary, loader)
+        self._cache, self._compiler_options = cache, compiler_options(dynamic)
+        self._named = functools.partial(tokenizer_info, vocabulary, loader)
         self._compiler = self._compiler_for(self._tokenizer)
         self.tensor_of = parts.LastBitmask(vocabulary.words, torch.from_numpy).of
         # Made on first use, because threads would not survive the fork of a worker.
@@ -164,7 +169,9 @@ class Xgrammar(Adapter):
             raise parts.refusal(reason, UNSUPPORTED) from error
 
     def _compiler_for(self, tokenizer: xgrammar.TokenizerInfo) -> xgrammar.GrammarCompiler:
-        return xgrammar.GrammarCompiler(tokenizer, max_threads=self.threads, cache_enabled=self._cache)
+        return xgrammar.GrammarCompiler(
+            tokenizer, max_threads=self.threads, cache_enabled=self._cache, **self._compiler_options
+        )
 
     @functools.cached_property
     def _compiler_with_names(self) -> xgrammar.GrammarCompiler:
@@ -178,19 +185,11 @@ class Xgrammar(Adapter):
         method, text, options = compiler_call(grammar, self._schema_options)
         given = "grammar" if text is grammar.text else repr(text)
         arguments = ", ".join([given, *(f"{name}={value}" for name, value in options.items())])
-        return parts.script_of("xgrammar", compile_call=f"{method}({arguments})")
+        compiler = "".join(f", {name}={value}" for name, value in self._compiler_options.items())
+        return parts.script_of("xgrammar", compiler=compiler, compile_call=f"{method}({arguments})")
 
     def kernels(self) -> Mapping[str, Kernel]:
-        documented = {"logits_beyond_the_mask_are_forbidden": BEYOND}
-        return {
-            name: Kernel(
-                load=functools.partial(load_kernel, name, module),
-                devices=frozenset(devices),
-                indices=True,
-                documented=documented,
-            )
-            for name, (module, devices) in KERNELS.items()
-        }
+        return kernels()
 
     def fill_bitmasks(self, objects: Sequence[GrammarObject], bitmasks: Bitmask) -> None:
         if not HAS_BATCHES:

@@ -1,4 +1,4 @@
-# xgrammar 0.2.8
+# xgrammar 0.2.9
 vocabulary = [b'<|open|>argument key="a" type="number"<|sep|>', b'word', b'<|close|>argument<|sep|>', b'']
 walk = [0, 1, 2]
 grammar = '{"type": "structural_tag", "format": {"type": "json_schema", "style": "kimi_k3_xml", "json_schema": {"type": "object", "properties": {"a": {"type": ["string", "integer"]}}, "required": ["a"]}}}'

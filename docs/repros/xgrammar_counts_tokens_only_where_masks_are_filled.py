@@ -1,4 +1,4 @@
-# xgrammar 0.2.8
+# xgrammar 0.2.9
 vocabulary = [b'a', b'b', b'']
 walk = [0, 1, 0]
 grammar = '{"type": "structural_tag", "format": {"type": "any_text", "max_tokens": 2}}'

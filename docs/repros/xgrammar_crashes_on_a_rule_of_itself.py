@@ -1,4 +1,4 @@
-# xgrammar 0.2.8
+# xgrammar 0.2.9
 vocabulary = [b'a', b'']
 grammar = 'start: [start]'
 import xgrammar

@@ -1,4 +1,4 @@
-# xgrammar 0.2.8
+# xgrammar 0.2.9
 vocabulary = [b'a', b'b', b'']
 grammar = '{"type": "structural_tag", "format": {"type": "repeat", "min": 1, "max": 2, "content": {"type": "token_dispatch", "rules": [[0, {"type": "const_string", "value": "b"}]]}}}'
 import xgrammar

@@ -1,4 +1,4 @@
-# xgrammar 0.2.8
+# xgrammar 0.2.9
 vocabulary = [bytes([byte]) for byte in range(256)] + [b'']
 walk = [*'é'.encode(), 256]
 grammar = '{"type": "structural_tag", "format": {"type": "any_text", "excludes": ["x"], "max_chars": 1}}'

@@ -1,4 +1,4 @@
-# xgrammar 0.2.8
+# xgrammar 0.2.9
 vocabulary = [b'a', b'b', b'']
 walk = [1]
 grammar = '{"type": "structural_tag", "format": {"type": "repeat", "min": 1, "max": 1, "content": {"type": "exclude_token", "exclude_tokens": [1]}}}'

@@ -1,4 +1,4 @@
-# xgrammar 0.2.8
+# xgrammar 0.2.9
 vocabulary = [b'a', b'b', b'ab', b'']
 walk = [2, 2, 2, 2, 3]
 grammar = '{"type": "structural_tag", "format": {"type": "sequence", "elements": [{"type": "plus", "content": {"type": "token", "token": 2}}, {"type": "const_string", "value": "ab"}]}}'

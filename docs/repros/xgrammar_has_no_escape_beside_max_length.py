@@ -1,4 +1,4 @@
-# xgrammar 0.2.8
+# xgrammar 0.2.9
 vocabulary = [bytes([byte]) for byte in range(256)] + [b'']
 walk = [*b'"\\n"', 256]
 grammar = '{"type": "string", "maxLength": 1}'

@@ -1,4 +1,4 @@
-# xgrammar 0.2.8
+# xgrammar 0.2.9
 vocabulary = [bytes([byte]) for byte in range(256)] + [b'']
 walk = [*b'aba', 256]
 grammar = '{"type": "structural_tag", "format": {"type": "dispatch", "rules": [["ab", {"type": "const_string", "value": "1"}], ["abac", {"type": "const_string", "value": "2"}]]}}'

@@ -1,4 +1,4 @@
-# xgrammar 0.2.8
+# xgrammar 0.2.9
 vocabulary = [b'<parameter=a>x', b'</parameter>', b'y', b'']
 walk = [0, 1, 2, 1]
 grammar = '{"type": "structural_tag", "format": {"type": "json_schema", "style": "qwen_xml", "json_schema": {"type": "object", "properties": {"a": {"type": "string", "maxLength": 20}}, "required": ["a"]}}}'

@@ -1,4 +1,4 @@
-# xgrammar 0.2.8
+# xgrammar 0.2.9
 vocabulary = [b'<parameter=a>x</parameter>', b'<parameter=a>4</parameter>', b'']
 walk = [0, 1]
 grammar = '{"type": "structural_tag", "format": {"type": "json_schema", "style": "qwen_xml", "json_schema": {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": {"type": "integer"}}}}'

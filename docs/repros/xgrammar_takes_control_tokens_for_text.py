@@ -1,4 +1,4 @@
-# xgrammar 0.2.8
+# xgrammar 0.2.9
 import tempfile
 from pathlib import Path
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers

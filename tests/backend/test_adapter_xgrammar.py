@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from types import SimpleNamespace
 from typing import Any
@@ -22,8 +23,11 @@ from harness.backend.grammar import (
     UnsupportedGrammar,
     allocate_bitmask,
 )
+from harness.backend.vocabulary import Vocabulary
 
-pytest.importorskip("xgrammar")
+xgrammar = pytest.importorskip("xgrammar")
+releases = importlib.import_module("harness.adapters._xgrammar_releases")
+ENDS_AT_CHARACTERS, HAS_FORCED_TOKENS = releases.ENDS_AT_CHARACTERS, releases.HAS_FORCED_TOKENS
 
 make = maker("xgrammar", "Xgrammar")
 start, holds = Tools(make).start, Tools(make).holds
@@ -148,15 +152,51 @@ def test_any_order_lets_properties_change_places() -> None:
     assert holds("json_schema", POINT, output, open_objects=False, any_order=True)
 
 
-@pytest.mark.parametrize("options", [{"threads": 2}, {"cache": True}])
-def test_threads_and_cache_do_not_change_the_language(options: dict[str, Any]) -> None:
+DYNAMIC = pytest.param(
+    {"dynamic": True},
+    marks=pytest.mark.skipif(not HAS_FORCED_TOKENS, reason="xgrammar has it since 0.2.9"),
+)
+
+
+@pytest.mark.parametrize("options", [{"threads": 2}, {"cache": True}, DYNAMIC])
+def test_how_it_compiles_does_not_change_the_language(options: dict[str, Any]) -> None:
     assert holds("json_schema", POINT, '{"x": 1}', **options)
     assert not holds("json_schema", POINT, '{"y": 1}', **options)
 
 
-def test_forced_text_that_ends_inside_a_character_is_the_librarys_error() -> None:
+def test_forced_text_ends_before_a_character_or_raises_where_the_release_does_not_say_so() -> None:
+    smiling = start("regex", "a(😀|😁)+")
+    if ENDS_AT_CHARACTERS:
+        assert smiling.jump_forward() == b"a"
+        assert make().documents("inside_a_character+starts_inside_a_character")
+        return
+    assert not make().documents("inside_a_character")
     with pytest.raises(UnicodeDecodeError):
-        start("regex", "(😀|😁)+").jump_forward()
+        smiling.jump_forward()
+
+
+@pytest.mark.skipif(not HAS_FORCED_TOKENS, reason="xgrammar has it since 0.2.9")
+def test_forced_tokens_are_the_longest_but_the_last_which_another_may_go_on_from() -> None:
+    tokens = (b"a", b"ab", b"c", b"cd", b"d", b"")
+    vocabulary = Vocabulary("few", tokens, (5,), {5: "</s>"})
+    grammar_object = make(vocabulary).compile(Grammar("regex", "abc[de]")).start()
+    assert grammar_object.fast_forward_tokens() == [1]
+    assert grammar_object.accept_tokens([1]) == 1
+    assert grammar_object.fast_forward_tokens() == []
+
+
+def test_dynamic_compilation_is_in_the_script_and_refused_where_there_is_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    grammar = Grammar("regex", "a")
+    assert "GrammarCompiler(info).compile_regex" in make().script(grammar)
+    if HAS_FORCED_TOKENS:
+        script = make(dynamic=True).script(grammar)
+        assert "GrammarCompiler(info, enable_dynamic_compilation=True).compile_regex" in script
+    monkeypatch.setattr(xgrammar.GrammarCompiler, "__init__", lambda self, tokenizer_info: None)
+    with pytest.raises(ValueError, match="leave `dynamic` out"):
+        releases.compiler_options(dynamic=True)
+    assert releases.compiler_options(dynamic=False) == {}
 
 
 def test_what_a_release_has_not_is_not_had_and_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,8 +43,7 @@ BUILT_IN = {
     ),
     *("cohere", "exaone"),
 }
-"""The families for which xgrammar 0.2.8 has a tag, gemma_4 included, whose registration is commented out. The
-calls of qwen_3_5 are those of qwen_3_coder."""
+"""The families for which xgrammar 0.2.9 has a tag. The calls of qwen_3_5 are those of qwen_3_coder."""
 
 
 def names(case: dict[str, Any]) -> str:

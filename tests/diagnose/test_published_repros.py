@@ -45,6 +45,7 @@ SHOWN = {
     "xgrammar_crashes_on_tokens_in_a_repeat": CRASHES,
     "xgrammar_ends_inside_the_last_character": r"b'\xa9' False False",
     "xgrammar_forces_text_where_an_id_may_come": "forced: 'b'",
+    "xgrammar_takes_the_end_for_any_token": "b'' True True",
     "xgrammar_requires_no_call_of_harmony": "b'' True True",
     "xgrammar_lets_a_trigger_pass": "b'' True True",
     "xgrammar_excludes_no_token_in_a_repeat": "b'b' True True",
