@@ -344,9 +344,14 @@ def in_words(parts: Sequence[Changed]) -> str:
 
 
 def change_text(part: Changed) -> str:
-    """Returns what became of the part."""
+    """Returns what became of the part; of each fault whether it is documented, so that it costs nothing."""
+
+    def told(faults: Faults, sign: str = "") -> list[str]:
+        return [
+            f"{sign}{fault} (documented)" if fault in part.documented else f"{sign}{fault}"
+            for fault in sorted(faults)
+        ]
+
     if not part.before or not part.after:
-        return f"{' '.join(sorted(part.before)) or 'right'} -> {' '.join(sorted(part.after)) or 'right'}"
-    return " ".join(
-        [*(f"+{fault}" for fault in sorted(part.new)), *(f"-{fault}" for fault in sorted(part.gone))]
-    )
+        return f"{' '.join(told(part.before)) or 'right'} -> {' '.join(told(part.after)) or 'right'}"
+    return " ".join([*told(part.new, "+"), *told(part.gone, "-")])

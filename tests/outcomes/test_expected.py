@@ -392,7 +392,7 @@ def test_the_command_gates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.long
 def test_todays_backends_are_as_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The committed record, a part of it run again as it was made."""
-    for name, version in (("llguidance", "1.9.1"), ("xgrammar", "0.2.8")):
+    for name, version in (("llguidance", "1.9.1"), ("xgrammar", "0.2.9")):
         if installed_version(name) != version:
             pytest.skip(
                 f"recorded with {name} {version}, {installed_version(name) or 'no version'} is installed"
