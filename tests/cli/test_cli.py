@@ -434,11 +434,21 @@ def copy_of(stored: Path, folder: Path) -> Path:
     return folder
 
 
-def test_a_cut_off_run_is_told_and_resumed(stored: Path, tmp_path: Path, command: Command) -> None:
+def test_a_cut_off_run_is_told_and_resumed(tmp_path: Path, command: Command) -> None:
     """Cut in the middle of a line: one clear line, exit 2, nothing lost; --resume completes it with the same
     rows."""
     write(tmp_path / "small.json", SMALL)
-    run = copy_of(stored, tmp_path / "cut")
+    walked = [
+        "run",
+        "small.json",
+        "--backends",
+        "llguidance:threads=1,unconstrained",
+        "--vocabularies",
+        "probe",
+    ]
+    walked += ["--effort", "0", "--out"]
+    assert grammarbench(*walked, "whole", cwd=tmp_path).returncode == 0
+    run = copy_of(tmp_path / "whole", tmp_path / "cut")
     whole = run.joinpath("rows.jsonl").read_bytes()
     inside_a_line = whole.index(b"\n", len(whole) * 2 // 3) - 5
     run.joinpath("rows.jsonl").write_bytes(whole[:inside_a_line])
@@ -449,27 +459,13 @@ def test_a_cut_off_run_is_told_and_resumed(stored: Path, tmp_path: Path, command
         and "--resume" in told.stderr
         and len(told.stderr.splitlines()) == 1
     )
-    backends = "xgrammar,llguidance:threads=1,outlines_core,lm-format-enforcer,unconstrained"
-    again = [
-        "run",
-        "small.json",
-        "--backends",
-        backends,
-        "--vocabularies",
-        "probe",
-        "--effort",
-        0,
-        "--out",
-        run,
-        "--resume",
-    ]
-    other = command(*again, "--timeout", 3, cwd=tmp_path)
+    other = command(*walked, run, "--resume", "--timeout", 3, cwd=tmp_path)
     assert (
         other.returncode == 2
         and "other options" in other.stderr
         and "timeout_s 10.0; now 3.0" in other.stderr
     )
-    done = grammarbench(*again, "--jobs", 2, cwd=tmp_path)
+    done = grammarbench(*walked, run, "--resume", "--jobs", 2, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
     def seen(folder: Path) -> set[tuple[object, ...]]:
@@ -478,7 +474,7 @@ def test_a_cut_off_run_is_told_and_resumed(stored: Path, tmp_path: Path, command
             for row in read_rows(folder)
         }
 
-    assert seen(run) == seen(stored)
+    assert seen(run) == seen(tmp_path / "whole")
 
 
 def test_an_incomplete_run_is_shown_with_exit_code_3(stored: Path, tmp_path: Path, command: Command) -> None:

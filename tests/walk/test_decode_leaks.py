@@ -147,7 +147,7 @@ class Guesses(Strategy):
     draft_tokens = 2
 
     def advance(self, active: ActiveRequest) -> Move | None:
-        active.jump_forward()
+        active.forced()
         return None
 
     def draft(self, active: ActiveRequest) -> Sequence[int]:

@@ -19,6 +19,7 @@ from decode_questions import (
 from decode_tools import (
     EOS,
     WORDS,
+    Around,
     AroundAdapter,
     FakeModel,
     ForcesTokensOnly,
@@ -73,6 +74,15 @@ def test_forced_text_is_written() -> None:
     assert saved[0] == Account(sampled=4, forced=9, passes=4)
     assert saved[6] == Account(sampled=1, forced=len(ids(CASES[6][1])), passes=1)
     assert saved[7].forced == 0
+
+
+def test_a_backend_with_forced_bytes_is_not_asked_for_tokens_too() -> None:
+    class NeverAsked(Around):
+        def fast_forward_tokens(self) -> list[int]:
+            raise AssertionError("it is asked at every step, and asking costs time")
+
+    (each,) = serve([replayed("r", *CASES[0])], AroundAdapter(NeverAsked), JumpForward)
+    assert each.account.forced == 9
 
 
 def test_text_at_the_very_start_joins_the_prompts_pass() -> None:

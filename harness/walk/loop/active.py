@@ -51,6 +51,9 @@ class ActiveRequest:
         self.account = Account()
         self.compiled: CompiledGrammar | None = waiting.compiled
         self.object: GrammarObject | None = None
+        self.has_forced_bytes = False
+        """Whether the backend is asked for forced bytes. Where it is, asking for tokens too would cost every
+        step twice."""
         self.reference: Sequence[int] | None = self.request.reference
         """The token to come is `reference[len(ids)]`. This is the request's own reference until the output is
         spelled otherwise."""
@@ -74,6 +77,7 @@ class ActiveRequest:
         if self.compiled is not None:
             with attribution("start"):
                 self.object = self.compiled.start()
+            self.has_forced_bytes = overrides(self.object, "jump_forward")
 
     def answer_at(self) -> int | None:
         """Returns the index of the answer's first id; None while the request thinks."""
@@ -83,28 +87,24 @@ class ActiveRequest:
 
     # What a strategy asks.
 
-    def jump_forward(self) -> bytes:
-        """Returns the bytes that must come next; empty without a grammar."""
+    def forced(self) -> bytes:
+        """Returns the bytes that must come next; of a backend that has no forced bytes, those of the tokens
+        that it would force. Empty without a grammar."""
         if self.object is None:
             return b""
-        with attribution("jump_forward"):
-            forced: Any = self.object.jump_forward()
-        if not isinstance(forced, bytes):
-            raise BackendFault("jump_forward", f"jump_forward gives {type(forced).__name__}, not bytes")
-        return forced
-
-    def fast_forward_tokens(self) -> list[int]:
-        """Returns the tokens that the backend would force next; empty without a grammar."""
-        if self.object is None:
-            return []
+        if self.has_forced_bytes:
+            with attribution("jump_forward"):
+                forced: Any = self.object.jump_forward()
+            if not isinstance(forced, bytes):
+                raise BackendFault("jump_forward", f"jump_forward gives {type(forced).__name__}, not bytes")
+            return forced
         with attribution("jump_forward"):
             tokens: Any = self.object.fast_forward_tokens()
         if not are_tokens(tokens, self.vocabulary.size):
             raise BackendFault(
                 "jump_forward", f"fast_forward_tokens gives {str(tokens)[:80]}, no list of token ids"
             )
-        ids: list[int] = tokens
-        return ids
+        return self.vocabulary.decode(tokens)
 
     def allowed_behind(self, tokens: Sequence[int]) -> Callable[[int], bool] | None:
         """Returns which tokens are allowed behind the output and these tokens.

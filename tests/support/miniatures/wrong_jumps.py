@@ -233,6 +233,8 @@ class GivesText(ExactObject):
 
 @found_by(forced_text_may_end_inside_a_character="not_tokens")
 class GivesTokensThatAreNone(ExactObject):
+    jump_forward = GrammarObject.jump_forward  # it has no bytes, so that a decoding asks for its tokens
+
     def fast_forward_tokens(self) -> list[int]:
         return [self.vocabulary.size]
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class JumpForward(Strategy):
-    """Writes the backend's forced bytes or, if it has none, the tokens that it would force.
+    """Writes the backend's forced bytes or, if it knows of no bytes, the tokens that it would force.
 
     Tokens at the end that may merge with what follows the text are left to the model. What may follow is read
     from the mask behind the text, if the object can roll back or be copied: it then goes forward, back, and
@@ -30,7 +30,7 @@ class JumpForward(Strategy):
         start = active.answer_at()  # what ends the thinking never becomes a part of another token
         if start is None:
             return None
-        forced = active.jump_forward() or self.vocabulary.decode(active.fast_forward_tokens())
+        forced = active.forced()
         if not forced:
             return None
         try:
