@@ -55,7 +55,7 @@ def test_a_suite_a_file_and_a_folder_are_workloads_of_their_valid_instances(tmp_
         (text,) = find_workload(str(wanted)).texts
         said = '{"$schema": "http://json-schema.org/draft-04/schema#", "type": "integer"}'
         assert text == ReferenceText("number: yes", Grammar("json_schema", said), b"1", "draft4")
-    assert len(find_workload("speed").texts) == 14
+    assert len(find_workload("speed").texts) == 15
 
 
 def test_what_is_no_workload_is_refused(tmp_path: Path) -> None:
