@@ -607,11 +607,14 @@ RECIPES: dict[str, Recipe] = {
         smaller={
             "$S": "choices.jsonl",
             "xgrammar==0.1.34,xgrammar==0.2.7,xgrammar==0.2.8": "toy-choice==1.0,toy-choice==1.1,toy-choice==2.0",  # noqa: E501
+            "choice_and_tags keywords tag_formats tools lark --backends": "choices.jsonl --backends",
+            "xgrammar==0.2.8,xgrammar==0.2.9 --vocabularies tekken": "toy-choice==1.0,toy-choice==2.0 --vocabularies bytes",  # noqa: E501
+            "xgrammar==0.2.8,xgrammar==0.2.9": "toy-choice==1.0,toy-choice==1.1",
             "llguidance==1.6.1,llguidance==1.9.1": "toy-choice==1.0,toy-choice==1.1",
             "outlines-core==0.2.11,outlines-core==0.2.14": "toy-choice==1.0,toy-choice==2.0",
         },
         not_run={
-            "benchmarks/releases.py": "installs 42 releases from the package index; "
+            "benchmarks/releases.py": "installs 43 releases from the package index; "
             "tests/project/test_releases.py walks arms of ours"
         },
         least=3,
