@@ -142,9 +142,11 @@ def schemas(options: argparse.Namespace) -> Path:
     folder: Path = options.out / "schemas"
     if not folder.is_dir():
         (corpus,) = suites_of("maskbench", options.corpora)
-        judged = {case.id for case in read_cases(find_suite(corpus)) if case.instances}
-        strata = {case: stratum for case, stratum in strata_of([corpus]).items() if case in judged}
-        ids = sampled_in(options.take_over) or set(stratified(strata, options.most))
+        ids = sampled_in(options.take_over)
+        if not ids:
+            judged = {case.id for case in read_cases(find_suite(corpus)) if case.instances}
+            strata = {case: stratum for case, stratum in strata_of([corpus]).items() if case in judged}
+            ids = set(stratified(strata, options.most))
         making = options.out / "schemas.part"
         shutil.rmtree(making, ignore_errors=True)
         making.mkdir(parents=True)

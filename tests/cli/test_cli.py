@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pytest
 from places import SUPPORT
-from refused import behind_progress
+from refused import behind_progress, exit_code
 
-from harness.cli.main import main, parser
+from harness.cli.main import parser
 from harness.rows.folder import locked
 from harness.rows.row import verdict
 from harness.rows.store import read_end, read_rows
@@ -62,10 +62,7 @@ def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     def run(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
         monkeypatch.chdir(cwd)
         capsys.readouterr()
-        try:
-            code: object = main([*map(str, arguments)])
-        except SystemExit as ended:
-            code = ended.code
+        code = exit_code([*map(str, arguments)])
         assert isinstance(code, int)
         said = capsys.readouterr()
         return subprocess.CompletedProcess([*map(str, arguments)], code, said.out, said.err)

@@ -14,7 +14,7 @@ import reference_estimate
 import reference_page
 import reference_runs
 import reference_walk
-from reference_corpora import DRAFTS, arguments
+from reference_corpora import DRAFTS, arguments, unwrapped
 
 from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
 from harness.rows.store import read_end, read_info, read_rows
@@ -149,7 +149,7 @@ def test_verdicts_that_met_a_deadline_are_walked_once_more_and_the_run_stays(
     assert reference.main([*given, "--take-over", str(published), "--again"]) == OK
     assert "1 case taken over" in capsys.readouterr().out, "a published second walk stays"
     of_earlier = f"without the 1 (cases on a backend and a vocabulary) taken over from {published}"
-    assert of_earlier in " ".join((other / "published" / "README.md").read_text().split())
+    assert of_earlier in unwrapped(other / "published" / "README.md")
     anew = list(read_rows(other / "runs" / "maskbench-again"))
     assert [(row.case_id, row.status) for row in anew] == [
         (row.case_id, row.status) for row in read_rows(second)

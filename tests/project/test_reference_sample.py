@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 import reference_walk
-from reference_corpora import arguments
+from reference_corpora import arguments, unwrapped
 from stratified import stratified
 
 from harness.errors import OK
@@ -27,11 +27,6 @@ def sample(reference: ModuleType, corpora: Path, tmp_path_factory: pytest.TempPa
     out = tmp_path_factory.mktemp("sample")
     assert reference.main(arguments(corpora, out, *MASKBENCH, "--most", "2")) == OK
     return out
-
-
-def unwrapped(page: Path) -> str:
-    """Returns the page's words: where its lines break hangs on how long the names of folders are."""
-    return " ".join(page.read_text().split())
 
 
 def test_a_stratified_sample_has_its_share_of_every_construct_and_size() -> None:

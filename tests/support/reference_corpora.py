@@ -30,6 +30,11 @@ def made_corpora(folder: Path) -> Path:
     return folder
 
 
+def unwrapped(page: Path) -> str:
+    """Returns the page's words: where its lines break hangs on how long the names of folders are."""
+    return " ".join(page.read_text().split())
+
+
 def arguments(corpora: Path, out: Path, *more: str) -> list[str]:
     """Returns options that walk the corpora into `out`, with a backend that allows everything."""
     fixed = ["--backends", "unconstrained", "--vocabularies", "bytes", "--jobs", "1", "--sample", "0"]

@@ -124,7 +124,7 @@ PIECES = (
 
 def written(dice: random.Random, depth: int = 2) -> list[str]:
     """Returns the pieces of a small document."""
-    kind = dice.choice("osnaa{{{[[" if depth else "sna")
+    kind = dice.choice("ssnss{{{[[" if depth else "sns")
     if kind == "{":
         members = [
             [dice.choice(("a", "b b", "b", "c", "", "a ", "\na")), ":", *written(dice, depth - 1)]

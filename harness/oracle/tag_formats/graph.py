@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,11 +28,18 @@ from harness.oracle.tag_formats.parts import (
     TokenPart,
 )
 from harness.oracle.tag_formats.styles import STYLES
+from harness.oracle.tag_formats.written import WrittenAutomaton
 
 MOST_NODES = 20_000
 """Nodes of a graph; a format that is repeated often and in itself unrolls to more."""
 
 DocumentsOf = Callable[[forms.JsonSchema], JsonSchemaAutomaton]
+
+WRITTEN: dict[str, Callable[[JsonSchemaAutomaton], WrittenAutomaton[Any]]] = {
+    "gemma": GemmaAutomaton,
+    **{name: partial(MembersAutomaton, style=style) for name, style in STYLES.items()},
+}
+"""What makes the automaton of documents in each style that has a reference, but for JSON itself."""
 
 
 @dataclass
@@ -59,7 +67,7 @@ class Graph:
         self._budget = budget
         self._vocabulary = vocabulary
         self._described_parts: dict[int, Described] = {}
-        self._members: dict[tuple[int, str], Described] = {}
+        self._written: dict[tuple[int, str], Described] = {}
         """The objects of a schema in a style of XML; the schemas live as long as `documents` does."""
         self._text_parts: dict[tuple[str, ...], Texts] = {}
         self._token_parts: dict[tuple[int, ...], TokenPart] = {}
@@ -342,7 +350,7 @@ class Graph:
 
         match format:
             case forms.JsonSchema():
-                if format.style not in ("json", "gemma", *STYLES):
+                if format.style != "json" and format.style not in WRITTEN:
                     raise NoOracle(f"no reference for documents in the style {format.style}")
                 if format.excludes:
                     raise NoOracle("no reference for documents with excludes")
@@ -351,13 +359,9 @@ class Graph:
                 if format.style == "json":
                     return Described(documents)
                 key = id(documents), format.style
-                if key not in self._members:
-                    self._members[key] = Described(
-                        GemmaAutomaton(documents)
-                        if format.style == "gemma"
-                        else MembersAutomaton(documents, STYLES[format.style])
-                    )
-                return self._members[key]
+                if key not in self._written:
+                    self._written[key] = Described(WRITTEN[format.style](documents))
+                return self._written[key]
             case forms.Regex(pattern):
                 return Described(language_of(Grammar("regex", pattern)))
             case forms.GrammarText(text, syntax):
