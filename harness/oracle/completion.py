@@ -13,8 +13,11 @@ MOST_LOOKED_AT = 20_000
 """States that are looked at before no witness is given."""
 FEW_STATES = 2_000
 """States that are looked at for the shortest document."""
-AVOIDED_COUNT = 6
+AVOIDED_COUNT = 20
 """A byte that is to be avoided counts as this many others."""
+CHOICE_COUNT = 4
+"""A byte where another can be counts as this many that are forced, where a short text is enough. So the way
+through a long name is not held against every number and string that is as long as that."""
 RARE = b" \t\n\r\\[{-.eE" + bytes(range(0x80, 0x100))
 """White space, escapes, containers where something else can be, signs, fractions, exponents, and what is not
 ASCII: most documents are found without, and each of them multiplies the states that are looked at. Exponents
@@ -25,13 +28,18 @@ because `0.000` leads to no number above 0."""
 
 
 def shortest_completion(
-    automaton: Automaton[Any], state: int, most_states: int = MOST_LOOKED_AT, avoided: bytes = b""
+    automaton: Automaton[Any],
+    state: int,
+    most_states: int = MOST_LOOKED_AT,
+    avoided: bytes = b"",
+    choice: int = 1,
 ) -> bytes | None:
     """Returns the shortest text that leads from a state to the end of a sentence; of texts of one length, the
     first by the values of its bytes. It is empty where the output may end at once.
 
-    Bytes that are `avoided` count as many where another byte can be: the text is then the shortest by that
-    count, and far fewer states have to be looked at.
+    Bytes that are `avoided` count as many where another byte can be, and each byte where another one can be
+    counts as `choice`: the text is then the shortest by that count, and far fewer states have to be looked
+    at.
 
     Returns None for a dead state, and where more than `most_states` states would have to be looked at, or no
     text is left. Raises NoOracle where the automaton does.
@@ -54,9 +62,10 @@ def shortest_completion(
         row = automaton.table[here]
         following_bytes = np.flatnonzero(row).tolist()
         has_others = any(byte not in avoided for byte in following_bytes)
+        one = choice if len(following_bytes) > 1 else 1
         for byte in following_bytes:
             following = int(row[byte])
-            longer = length + (AVOIDED_COUNT if has_others and byte in avoided else 1)
+            longer = length + (AVOIDED_COUNT * one if has_others and byte in avoided else one)
             if longer < lengths.get(following, longer + 1):
                 if following not in behind and len(behind) == most_states:
                     return None
@@ -104,7 +113,7 @@ def short_completion(automaton: Automaton[Any], state: int) -> bytes | None:
 
     Returns None and raises NoOracle as `shortest_completion` does.
     """
-    rest = shortest_completion(automaton, state, FEW_STATES, RARE)
+    rest = shortest_completion(automaton, state, FEW_STATES, RARE, CHOICE_COUNT)
     return some_completion(automaton, state, CLOSING_FIRST) if rest is None else rest
 
 

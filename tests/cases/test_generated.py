@@ -13,10 +13,12 @@ from small_schemas import small_schema
 from harness.backend.grammar import Grammar
 from harness.cases.case import Case, case_id
 from harness.cases.case_line import case_from_line, case_to_line
+from harness.cases.generated.differences import differences
 from harness.cases.generated.documents import CLOCK_SECONDS, Document, documents_for
 from harness.cases.generated.generator import Generator
 from harness.cases.plain_constants import with_plain_constants
 from harness.cases.plan import PROFILES, write_plan
+from harness.cases.subschemas import ASSERTIONS
 from harness.cases.suite import find_suite
 from harness.oracle.judge import is_valid
 from harness.oracle.judge.second import second_verdict
@@ -253,6 +255,21 @@ def test_documents_are_the_same_each_time_and_judged_by_both_validators(seeds: r
         for document in documents:
             assert is_valid(Grammar("json_schema", schema), document.content) == document.valid
             assert second_verdict(schema, document.content, None, False)[0] in (document.valid, None)
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(2), pytest.param(range(2, 20), marks=pytest.mark.long)], ids=["few", "more"]
+)
+def test_what_is_not_looked_for_is_not_there(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where every part that asks less takes more, no document is looked for that keeps a keyword and breaks
+    the schema with less of it: whoever looks finds none."""
+    for seed in seeds:
+        schema = {"properties": {"x": small_schema(Random(seed))}, "required": ["x"]}
+        made, wanted = documents_for(json.dumps(schema), None, False), len(list(differences(schema)))
+        with monkeypatch.context() as patched:
+            patched.setattr("harness.cases.generated.differences.ASKING_LESS_OR_MORE", ASSERTIONS)
+            assert len(list(differences(schema))) >= wanted
+            assert documents_for(json.dumps(schema), None, False) == made
 
 
 @pytest.mark.parametrize(

@@ -70,13 +70,20 @@ def test_a_search_that_is_too_long_has_no_witness() -> None:
     assert shortest_completion(automaton, DEAD) is None
 
 
-def test_an_avoided_byte_counts_as_six_where_another_can_be() -> None:
+def test_an_avoided_byte_counts_as_twenty_where_another_can_be() -> None:
     automaton = regex_automaton("(ab|cd)e")
     assert shortest_completion(automaton, automaton.start) == b"abe"
     assert shortest_completion(automaton, automaton.start, avoided=b"ae") == b"cde"
-    for expression, text in (("(aaaaa|b)c", b"aaaaac"), ("(aaaaaaa|b)c", b"bc"), ("a*b", b"b")):
+    for expression, text in (("(a{19}|b)c", b"a" * 19 + b"c"), ("(a{21}|b)c", b"bc"), ("a*b", b"b")):
         automaton = regex_automaton(expression)
         assert shortest_completion(automaton, automaton.start, avoided=b"b") == text
+
+
+def test_a_byte_counts_for_more_where_another_can_be() -> None:
+    """Four digits that may end at any place are further than a long name that is forced once it has begun."""
+    automaton = regex_automaton("(1{1,3}2|name)!")
+    assert shortest_completion(automaton, automaton.start) == b"12!"
+    assert shortest_completion(automaton, automaton.start, choice=4) == b"name!"
 
 
 def test_some_completion_of_what_is_too_far_for_the_shortest() -> None:

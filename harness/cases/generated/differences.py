@@ -41,6 +41,12 @@ COUNTS = {
 }  # fmt: skip
 """Keywords with a number as bound, and the sign with which it becomes weaker."""
 STRICT = {"maximum": "exclusiveMaximum", "minimum": "exclusiveMinimum"}
+ASKING_LESS_OR_MORE = frozenset(
+    ("not", "oneOf", "if", "minContains", "maxContains", "unevaluatedItems", "unevaluatedProperties")
+)
+"""Keywords by which a schema may take fewer documents where a part of it asks less."""
+REFERENCES = frozenset(("$ref", "$dynamicRef", "$recursiveRef"))
+"""Keywords that hide what stands beside them, in older drafts."""
 FEW_PLACES = 6
 """Documents that a keyword has before others have their first."""
 MOST_VALUES = 30
@@ -63,6 +69,8 @@ class Difference:
     refused: Schema
     valid: bool
     """Is the document one of the schema itself?"""
+    is_reverse: bool = False
+    """Does the schema that refuses the document ask less than the one that takes it?"""
 
     @cached_property
     def taken_text(self) -> str:
@@ -94,13 +102,16 @@ def differences(schema: Schema) -> Iterator[Difference]:
 
 def _differences(schema: Schema) -> Iterator[Difference]:
     texts_left = MOST_TEXTS
-    for path, node in subschemas(schema):
-        if not isinstance(node, dict):
-            continue
+    nodes = [(path, node) for path, node in subschemas(schema) if isinstance(node, dict)]
+    takes_more = all(ASKING_LESS_OR_MORE.isdisjoint(node) for _, node in nodes)
+    for path, node in nodes:
         where = place_in_words(path)
         yield from _visits(schema, path, node, where)
         for keyword, value in node.items():
-            yield from _of_keyword(schema, path, node, keyword, value, where)
+            for wanted in _of_keyword(schema, path, node, keyword, value, where):
+                # Where all that asks less takes more, no document keeps a keyword and breaks its variant.
+                if not (wanted.is_reverse and takes_more and keyword not in REFERENCES):
+                    yield wanted
         if texts_left and _is_free_text(node):
             texts_left -= 1
             for what, text in TEXTS.items():
@@ -193,7 +204,7 @@ def _both_ways(schema: Schema, variant: Schema, name: str, here: Path) -> Iterat
     """Yields the document that breaks the schema and not the variant, and the one that only the schema takes:
     below a `not` the variant that asks less is the one that refuses more."""
     yield Difference(f"breaks {name}", here, variant, schema, False)
-    yield Difference(f"keeps {name}", here, schema, variant, True)
+    yield Difference(f"keeps {name}", here, schema, variant, True, is_reverse=True)
 
 
 def _put_in(schema: Schema, path: Path, node: dict[str, Any], keyword: str, value: Any) -> Schema:

@@ -191,6 +191,32 @@ def rewritten(
     return of_part(formula)
 
 
+def reduced(formula: Formula) -> Formula:
+    """The formula with what its own parts say of atoms put into its other parts: "a, and not both a and b" is
+    "a, and not b"."""
+    if formula.kind not in ("and", "or"):
+        return formula
+    holds = constant(formula.kind == "and")
+    known: dict[Hashable, Formula] = {}
+    single: list[Formula] = []
+    others: list[Formula] = []
+    for part in formula.parts:
+        opposite = part.parts[0] if part.kind == "not" else None
+        if part.kind == "atom":
+            known[part.parts[0]] = holds
+        elif opposite is not None and opposite.kind == "atom":
+            known[opposite.parts[0]] = negation(holds)
+        else:
+            others.append(part)
+            continue
+        single.append(part)
+    wanted = frozenset(known)
+    if all(part.atoms.isdisjoint(wanted) for part in others):
+        return formula
+    parts = [*single, *(rewritten(part, known.__getitem__, wanted) for part in others)]
+    return reduced(conjunction(parts) if formula.kind == "and" else disjunction(parts))
+
+
 def is_true(formula: Formula, holds: Callable[[Any], bool]) -> bool:
     """The value of the formula where the truth of every atom is known; it has no references."""
     done: dict[Formula, bool] = {}

@@ -42,7 +42,7 @@ from harness.oracle.judge.drafts import draft_of
 from harness.oracle.judge.pattern import NotAPattern, written_out
 from harness.oracle.judge.schema import check_schema
 from harness.oracle.judge.unjudgeable import Unjudgeable
-from harness.oracle.regex.automaton import known_automaton, regex_automaton
+from harness.oracle.regex.automaton import finding_automaton, known_automaton
 from harness.oracle.utf8 import Ranges
 
 _error_of = lru_cache(maxsize=64)(check_schema)
@@ -272,10 +272,10 @@ class Schemas:
         key = ("search", pattern)
         if key not in self._numbers:
             try:
-                whole = rf"(?s:.*)(?:{written_out(pattern)})(?s:.*)"
+                written = written_out(pattern)
             except NotAPattern as error:
                 raise NoOracle(str(error)[:200]) from error
-            self._numbers[key] = self._add(regex_automaton(whole, "python"))
+            self._numbers[key] = self._add(finding_automaton(written))
         return self._numbers[key]
 
     def whole(self, pattern: str) -> Formula:

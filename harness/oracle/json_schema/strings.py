@@ -21,6 +21,7 @@ from harness.oracle.json_schema.formula import (
     is_true,
     negation,
     parts_of,
+    reduced,
     rewritten,
     with_parts,
 )
@@ -217,7 +218,11 @@ class Strings:
             return any(self.can_end(part, within) for part in parts_of(formula))
         key = (formula, within)
         found = self._can_end.get(key)
-        return self._search(formula, within) if found is None else found
+        if found is None:
+            plain = reduced(formula)
+            found = self._search(formula, within) if plain is formula else self.can_end(plain, within)
+            self._can_end[key] = found
+        return found
 
     def _search(self, formula: Formula, within: int) -> bool:
         behind: dict[tuple[Formula, int], tuple[Formula, int] | None] = {(formula, within): None}

@@ -53,14 +53,24 @@ def regex_automaton(pattern: str, dialect: RegexDialect = "python", unicode: str
     return RegexAutomaton(_graph(pattern, dialect, unicode))
 
 
-def known_automaton(pattern: str) -> RegexAutomaton:
-    """Returns the same for one of our own patterns of the `regex` library, whose graph is kept for the next
-    schema that has it."""
-    return RegexAutomaton(_known_graph(pattern))
-
-
 @lru_cache(maxsize=32)
-def _known_graph(pattern: str) -> Nfa:
+def known_automaton(pattern: str) -> RegexAutomaton:
+    """Returns the same for one of our own patterns of the `regex` library: one automaton for all schemas that
+    have it, with the states that were found for the others."""
+    return regex_automaton(pattern)
+
+
+def finding_automaton(pattern: str) -> RegexAutomaton:
+    """Returns the automaton of the texts in which a pattern of the `regex` library matches somewhere; the
+    graph of the last few is kept, because counter-experiments and documents read one schema many times.
+
+    Raises NoOracle as `regex_automaton` does.
+    """
+    return RegexAutomaton(_kept_graph(rf"(?s:.*)(?:{pattern})(?s:.*)"))
+
+
+@lru_cache(maxsize=8)
+def _kept_graph(pattern: str) -> Nfa:
     return _graph(pattern, "python", "")
 
 
@@ -85,12 +95,8 @@ class RegexAutomaton(Automaton[Key]):
     character they follow its bytes."""
 
     def __init__(self, nfa: Nfa) -> None:
-        hopeful = nfa.hopeful()
         self._nfa = nfa
-        self._arcs = {
-            node: [(ranges, after) for ranges, after in nfa.arcs[node] if ranges and after in hopeful]
-            for node in hopeful
-        }
+        self._arcs = nfa.useful_arcs
         self._kept = {node for node, arcs in self._arcs.items() if arcs or node == nfa.end}
         """The positions that belong in a set: those that read a character or end the text, and from which the
         end can be reached."""
@@ -98,7 +104,7 @@ class RegexAutomaton(Automaton[Key]):
         self._sets: list[frozenset[int]] = []
         self._numbers: dict[frozenset[int], int] = {}
         self._members = 0
-        super().__init__(((DONE, self._after({nfa.start})),) if nfa.start in hopeful else None)
+        super().__init__(((DONE, self._after({nfa.start})),) if nfa.start in self._arcs else None)
 
     def _after(self, nodes: Iterable[int]) -> int:
         """Returns the number of the set of all positions that these lead to without a character."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from harness.oracle.automaton import NoOracle
 from harness.oracle.regex.char_classes import Ranges
@@ -40,6 +41,16 @@ class Nfa:
                     reached.add(after)
                     waiting.append(after)
         return reached
+
+    @cached_property
+    def useful_arcs(self) -> dict[int, list[tuple[Ranges, int]]]:
+        """Returns the arcs that lead on to the end, of each node from which the end can be reached. It is
+        found once, when the automaton is complete."""
+        hopeful = self.hopeful()
+        return {
+            node: [(ranges, after) for ranges, after in self.arcs[node] if ranges and after in hopeful]
+            for node in hopeful
+        }
 
     def hopeful(self) -> set[int]:
         """Returns the nodes from which the end can be reached."""
