@@ -20,6 +20,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
@@ -28,7 +29,7 @@ from gpu_figures import Figures
 from gpu_report import anchors, asked
 from gpu_store import stored
 from gpu_tables import cold, cost, strategies
-from maskbench_counts import as_maskbench, walked_in
+from maskbench_counts import Walked, as_maskbench, walked_in
 from states import state_counts
 
 from harness.backend.arm import arm_names
@@ -55,10 +56,13 @@ NAMES = ("results", "faults", "known_bugs", "json_schema_masks", "vocabularies",
 PAGES = tuple(ROOT / "docs" / f"{name}.md" for name in NAMES)
 
 BLOCK = re.compile(
-    r"(<!-- table (\w+) of (\S+), made by benchmarks/findings\.py -->\n).*?(<!-- end of the "
-    r"table -->)",
+    r"(<!-- table (\w+) of (\S+?)(?:, newer arms of (\S+))?, made by benchmarks/findings\.py -->\n).*?"
+    r"(<!-- end of the table -->)",
     re.DOTALL,
 )
+
+Cell = TypeVar("Cell")
+"""What a table says of one arm on one vocabulary."""
 
 BROKEN = {"timeout": "timeout", "oom": "out of memory", "crash": "crash", "backend_error": "exception"}
 """What docs/known_bugs.md calls a walk that broke."""
@@ -67,11 +71,16 @@ BROKEN = {"timeout": "timeout", "oom": "out of memory", "crash": "crash", "backe
 def page(text: str) -> str:
     """Returns the page with its tables made anew.
 
-    A table is given what stood in its place, for columns that are written by hand.
+    A table is given what stood in its place, for columns that are written by hand. One that names newer arms
+    has those of a second run instead of the first one's of that name.
     """
-    return BLOCK.sub(
-        lambda block: f"{block[1]}{TABLES[block[2]](ROOT / block[3], block[0])}\n{block[4]}", text
-    )
+
+    def made(block: re.Match[str]) -> str:
+        kind, runs = block[2], [ROOT / run for run in block.group(3, 4) if run]
+        table = OF_RUNS[kind](runs) if kind in OF_RUNS else TABLES[kind](runs[0], block[0])
+        return f"{block[1]}{table}\n{block[5]}"
+
+    return BLOCK.sub(made, text)
 
 
 def faults(run: Path, _: str) -> str:
@@ -130,9 +139,9 @@ def states(run: Path, _: str) -> str:
     return "\n".join(lines)
 
 
-def states_by_vocabulary(run: Path, _: str) -> str:
-    """Returns the table of them with a line for each arm and vocabulary, in the order of the run's."""
-    counts = states_of(run)
+def states_by_vocabulary(runs: Sequence[Path]) -> str:
+    """Returns the table of them with a line for each arm and vocabulary, in the order of the first run's."""
+    counts = joined(map(states_of, runs))
     names = short_names(counts)
     shown = [state for state in reversed(CaseState) if any(count[state] for count in counts.values())]
     lines = [
@@ -140,7 +149,7 @@ def states_by_vocabulary(run: Path, _: str) -> str:
         "| --- | --- " + "| ---: " * len(shown) + "|",
     ]
     for arm, name in names.items():
-        for vocabulary in read_info(run).vocabularies:
+        for vocabulary in read_info(runs[0]).vocabularies:
             if (count := counts.get((vocabulary, arm))) is not None:
                 lines.append(
                     f"| {name} | {vocabulary} | {' | '.join(f'{count[state]:,}' for state in shown)} |"
@@ -148,18 +157,34 @@ def states_by_vocabulary(run: Path, _: str) -> str:
     return "\n".join(lines)
 
 
-def works_by_vocabulary(run: Path, _: str) -> str:
+def works_by_vocabulary(runs: Sequence[Path]) -> str:
     """Returns how many cases work, with a line for each arm and a column for each vocabulary."""
-    works = {of: f"{states[CaseState.WORKS]:,}" for of, states in states_of(run).items()}
-    return by_vocabulary(run, "works", works)
+    counts = joined(map(states_of, runs))
+    works = {of: f"{states[CaseState.WORKS]:,}" for of, states in counts.items()}
+    return by_vocabulary(runs[0], "works", works)
 
 
-def exact_by_vocabulary(run: Path, _: str) -> str:
+def exact_by_vocabulary(runs: Sequence[Path]) -> str:
     """Returns how many schemas have exact masks, of those with a reference, with a line for each arm and a
     column for each vocabulary."""
+    return by_vocabulary(runs[0], "exact", joined(map(exact_of, runs)))
+
+
+def exact_of(run: Path) -> dict[tuple[str, str], str]:
+    """Returns the number of schemas of a run with exact masks, as text, by vocabulary and arm."""
     lines = (line for line in masks_of(run).to_dict("records") if line["dialect"] == "json_schema")
-    exact = {(one["vocabulary"], one["arm"]): f"{one['exact']:,} of {one['cases']:,}" for one in lines}
-    return by_vocabulary(run, "exact", exact)
+    return {(one["vocabulary"], one["arm"]): f"{one['exact']:,} of {one['cases']:,}" for one in lines}
+
+
+def joined(of_runs: Iterable[Mapping[tuple[str, str], Cell]]) -> dict[tuple[str, str], Cell]:
+    """Returns what runs say by vocabulary and arm: what a later one says stands in the place of the same arm
+    of an earlier one, another version of it too."""
+    first, *later = of_runs
+    found = dict(first)
+    for of_run in later:
+        assert of_run.keys() <= found.keys(), "a newer arm has the name of one in the first run"
+        found |= of_run
+    return found
 
 
 def by_vocabulary(run: Path, title: str, cells: Mapping[tuple[str, str], str]) -> str:
@@ -213,10 +238,19 @@ def percentiles(line: dict[str, str]) -> str:
     return ", ".join(duration(float(line[name])) for name in ("p50", "p90", "p99") if line[name])
 
 
-def maskbench(folder: Path, _: str) -> str:
-    """Returns what the run, or those in the folder, come to as MaskBench counts, beside what it publishes."""
+def maskbench(folders: Sequence[Path]) -> str:
+    """Returns what the run, or those in a folder, come to as MaskBench counts, beside what it publishes."""
+    first, *later = map(walked_below, folders)
+    for walked in later:
+        newer = {(one.backend, one.vocabulary): one for one in walked}
+        first = [newer.get((one.backend, one.vocabulary), one) for one in first]
+    return as_maskbench(first)
+
+
+def walked_below(folder: Path) -> list[Walked]:
+    """Returns what each arm of the run has walked, or of each run in the folder."""
     runs = sorted(rows.parent for rows in folder.rglob(PACKED))
-    return as_maskbench([walked for run in runs for walked in walked_in(run)])
+    return [walked for run in runs for walked in walked_in(run)]
 
 
 def masks(run: Path, _: str) -> str:
@@ -269,16 +303,20 @@ WRONG = {TOKENS_LEAD: "wrongly allowed", LAYOUT_IS_WRITTEN: "wrongly forbidden"}
 FEW = 8
 """Causes of fewer cases, over all arms, have no line of their own."""
 
+OF_RUNS: dict[str, Callable[[Sequence[Path]], str]] = {
+    "states_by_vocabulary": states_by_vocabulary,
+    "works_by_vocabulary": works_by_vocabulary,
+    "exact_by_vocabulary": exact_by_vocabulary,
+    "maskbench": maskbench,
+}
+"""The tables that can have newer arms of a second run."""
+
 TABLES: dict[str, Callable[[Path, str], str]] = {
     "faults": faults,
     "spellings": spellings,
     "known_bugs": known_bugs,
     "states": states,
-    "states_by_vocabulary": states_by_vocabulary,
-    "works_by_vocabulary": works_by_vocabulary,
     "times": times,
-    "maskbench": maskbench,
-    "exact_by_vocabulary": exact_by_vocabulary,
     "masks": masks,
     "mask_causes": mask_causes,
     "gpu_asked": gpu(asked),
