@@ -110,6 +110,7 @@ def advise(
     tokenizer: str | PathLike[str] = "",
     backends: str | Sequence[str] | None = None,
     out: str | PathLike[str] | None = None,
+    resume: bool = False,
     jobs: int | None = None,
 ) -> "Advice":
     """Returns which backend to use for the cases of the sources, and what to change, as the command
@@ -118,4 +119,6 @@ def advise(
     """
     from harness.cli.from_python import advise as advise_command
 
-    return advise_command(*sources, engine=engine, tokenizer=tokenizer, backends=backends, out=out, jobs=jobs)
+    return advise_command(
+        *sources, engine=engine, tokenizer=tokenizer, backends=backends, out=out, resume=resume, jobs=jobs
+    )

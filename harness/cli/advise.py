@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from harness.cli.command import Verbs, add_command
-from harness.cli.options import add_backends, add_number, add_run_folder
+from harness.cli.options import add_backends, add_number, add_resume, add_run_folder
 from harness.cli.output import emit, say
 from harness.cli.progress import progress_line
 from harness.cli.values import positive
@@ -54,6 +54,7 @@ def add(verbs: Verbs) -> None:
         help="exit with 1 if a schema does not work with the backend that the answer names",
     )
     add_run_folder(parser)
+    add_resume(parser)
     add_number(parser, "--jobs", positive, "workers at a time (default: one for each processor)")
 
 
@@ -72,6 +73,7 @@ def advise(options: argparse.Namespace) -> int:
             backends=options.backends,
             tokenizer=options.tokenizer,
             out=options.out,
+            resume=options.resume,
             jobs=options.jobs,
             argv=tuple(sys.argv[1:]),
         )

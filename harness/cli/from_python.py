@@ -61,6 +61,7 @@ def advise(
     tokenizer: str | os.PathLike[str],
     backends: str | Sequence[str] | None,
     out: str | os.PathLike[str] | None,
+    resume: bool,
     jobs: int | None,
 ) -> Advice:
     """Does what `harness.advise` says."""
@@ -75,5 +76,6 @@ def advise(
             tokenizer=os.fspath(tokenizer),
             backends=backends if backends is None or isinstance(backends, str) else ",".join(backends),
             out=Path(out) if out is not None else None,
+            resume=resume,
             jobs=jobs,
         )

@@ -137,6 +137,11 @@ def add_run_folder(to: Options) -> None:
     to.add_argument("--out", type=Path, metavar="DIR", help=help)
 
 
+def add_resume(to: Options) -> None:
+    """Adds `--resume`, for a command that makes a run and can go on with it."""
+    to.add_argument("--resume", action="store_true", help="go on with the run in --out that was interrupted")
+
+
 def add_run(to: Options, help: str = "the run's folder") -> None:
     """Adds the positional folder of a stored run."""
     to.add_argument("run", type=Path, metavar="RUN", help=help)

@@ -16,6 +16,7 @@ from harness.cli.options import (
     add_backends,
     add_memory,
     add_number,
+    add_resume,
     add_run_folder,
     add_suites,
     add_timeout,
@@ -59,9 +60,7 @@ def add(verbs: Verbs) -> None:
         "them; with --expect the record's)",
     )
     add_run_folder(parser)
-    parser.add_argument(
-        "--resume", action="store_true", help="go on with the run in --out that was interrupted"
-    )
+    add_resume(parser)
     parser.add_argument(
         "--take-over",
         type=Path,

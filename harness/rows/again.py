@@ -57,9 +57,9 @@ def more(verb: str, runs: Sequence[tuple[Path, RunInfo]], specs: Sequence[str], 
 
 
 def resume(folder: Path, info: RunInfo) -> str:
-    """Returns the command that completes an incomplete run. If no command of ours made the run, it is `run
-    --resume` with the folder."""
-    if info.argv[:1] != ("run",):
+    """Returns the command that completes an incomplete run, or the advice that rests on it. If no command of
+    ours made the run, it is `run --resume` with the folder."""
+    if info.argv[:1] not in (("run",), ("advise",)):
         return shlex.join(["grammarbench", "run", "--resume", "--out", str(folder)])
     names_folder = any(word == "--out" or word.startswith("--out=") for word in info.argv)
     added = [

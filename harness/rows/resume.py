@@ -67,16 +67,21 @@ def stored(folder: Path, owed: Mapping[tuple[str, str], int]) -> Stored:
     return Stored(tuple(cases), good, is_complete)
 
 
+class NothingToResume(BadInput):
+    """The run is complete."""
+
+
 def resume(
     folder: Path, owed: Mapping[tuple[str, str], int]
 ) -> tuple[set[tuple[object, ...]], dict[str, int]]:
     """Makes a killed run whole again by cutting off what was only partly written. Returns which cases (by
     `CASE_IDENTITY`) are done, and the count of rows by status.
 
-    `owed` says how many rows each (suite, case id) owes. Raises BadInput."""
+    `owed` says how many rows each (suite, case id) owes. Raises NothingToResume for a complete run, and
+    BadInput for one that is damaged."""
     there = stored(folder, owed)
     if there.is_complete:
-        raise BadInput(f"{folder}: this run is complete; there is nothing to resume")
+        raise NothingToResume(f"{folder}: this run is complete; there is nothing to resume")
     path = folder / "samples.i64"
     cases, good = there.cases, there.good
     # Samples are written before the rows that name them, so they are short only if the machine went down. A

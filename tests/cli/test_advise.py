@@ -107,6 +107,16 @@ def test_the_answer_comes_first_and_names_what_is_not_kept(
     assert with_all in answer and with_all.partition("; ")[2] in page
 
 
+def interrupted(advised: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """Returns the folder of the advice above as if it had been interrupted before its last row."""
+    rows = advised / "run" / "rows.jsonl"
+    if not rows.exists():
+        advise(advised, "--out", str(rows.parent))
+        capsys.readouterr()
+    rows.write_bytes(b"".join(rows.read_bytes().splitlines(keepends=True)[:-2]))
+    return str(rows.parent)
+
+
 def test_a_folder_of_that_name_is_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A suite of ours is called `tools` too."""
     monkeypatch.chdir(tmp_path)
@@ -191,8 +201,8 @@ def test_rewrites_are_looked_for_in_so_many_cases(advised: Path, monkeypatch: py
 
 
 def test_a_gate_fails_where_a_schema_does_not_work(advised: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = str(advised / "gated")
-    assert advise(advised, "--out", out, "--require", "works", "--json") == 1
+    out = interrupted(advised, capsys)
+    assert advise(advised, "--out", out, "--resume", "--require", "works", "--json") == 1
     advice: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert advice["best"] == "llguidance" and advice["works"] is False
     by_name = {

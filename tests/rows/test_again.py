@@ -80,6 +80,8 @@ def test_a_command_carries_suites_vocabularies_versions_and_options(
 
 def test_a_run_is_completed_by_its_own_command() -> None:
     assert shlex.split(resume(Path("elsewhere"), info(*RUN)))[1:] == [*RUN, "--resume"]
+    advice = ("advise", "tools.json", "--out", "x")
+    assert shlex.split(resume(Path("x"), info(*advice)))[1:] == [*advice, "--resume"]
     assert shlex.split(resume(Path("runs/x y"), info("run", "--backends", "a")))[-3:] == [
         "--resume",
         "--out",

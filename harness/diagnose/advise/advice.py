@@ -20,7 +20,8 @@ from harness.diagnose.advise.stored import WHOSE, StoredAdvice, verb_for, write_
 from harness.errors import BadInput
 from harness.outcomes.answer import Answer, BackendAnswer, read_answer
 from harness.outcomes.endless import endless_sentences
-from harness.rows.store import read_cases
+from harness.rows.resume import NothingToResume
+from harness.rows.store import has_begun, read_cases
 from harness.running.limits import Progress
 from harness.running.session import Request, run
 
@@ -128,13 +129,14 @@ def advise(
     backends: str | None = None,
     tokenizer: str = "",
     out: Path | None = None,
+    resume: bool = False,
     jobs: int | None = None,
     argv: Sequence[str] = (),
 ) -> Advice:
     """Walks the cases of the sources through the backends, and returns what follows from it.
 
-    `backends` are those of the engine if none are named, and all that are installed without an engine. Raises
-    BadInput.
+    `backends` are those of the engine if none are named, and all that are installed without an engine. With
+    `resume`, what was walked into `out` before is not walked again. Raises BadInput.
     """
     if tokenizer == EVERY:
         raise BadInput(
@@ -153,21 +155,21 @@ def advise(
         vocabularies=(vocabulary,),
         profile="default",
         out=out,
+        resume=resume,
         jobs=jobs or os.cpu_count() or 1,
         timeout_s=TIMEOUT_S,
         check_timeout_s=CHECK_TIMEOUT_S,
         effort=EFFORT,
         argv=tuple(argv),
     )
-    walked = run(request, say, report)
-    folder = walked.folder
+    folder, described = _walked(request, say, report)
     answer = read_answer(folder, verb=verb_for(engine), whose=WHOSE)
     cases = [(suite, case) for suite, _, case in read_cases(folder)]
     changes, unchanged, not_looked_at = rewritten(
         cases,
         answer,
-        lambda suite: _answers_of(
-            replace(request, suites=(str(suite),), out=folder / "rewrites"), say, report, walked.described
+        lambda suite, out: _answers_of(
+            replace(request, suites=(str(suite),), out=out, resume=has_begun(out)), say, report, described
         ),
         folder,
         say,
@@ -205,12 +207,31 @@ def source_of(source: str) -> str:
     return f".{os.sep}{source}" if Path(source).exists() and not Path(source).is_absolute() else source
 
 
+def _walked(
+    request: Request,
+    say: Callable[[str], None],
+    report: Callable[[Progress], None],
+    described: Description | None = None,
+) -> tuple[Path, Description | None]:
+    """Walks the request, and returns where its rows lie and what its backends are; None for these where the
+    rows are all there already. `described` is as in `run`. Raises BadInput."""
+    try:
+        walked = run(request, say, report, described)
+    except NothingToResume:
+        assert request.out is not None  # a run without a folder is a new one
+        return request.out, described
+    return walked.folder, walked.described
+
+
 def _answers_of(
-    request: Request, say: Callable[[str], None], report: Callable[[Progress], None], described: Description
+    request: Request,
+    say: Callable[[str], None],
+    report: Callable[[Progress], None],
+    described: Description | None,
 ) -> Answers:
-    """Walks the request with backends that are known already, and returns what each case is like, by its id
-    and the arm's name."""
-    folder = run(request, say, report, described).folder
+    """Walks the request, and returns what each case is like, by its id and the arm's name. `described` is
+    what is known of the backends."""
+    folder, _ = _walked(request, say, report, described)
     answer = read_answer(folder)
     return {
         (case.case_id, backend.name): case

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -20,6 +21,9 @@ MOST_TRIED = 3
 """Rewrites of one case that are tried on the backends."""
 SECONDS = 1.0
 """Processor time in which rewrites of one case are found and proven."""
+
+WALKED = "rewrites"
+"""The folder, below that of the run, of the run of the rewrites."""
 
 Answers = dict[tuple[str, str], CaseAnswer]
 """What each case, by its id, is like on each arm."""
@@ -45,15 +49,15 @@ class Change:
 def rewritten(
     cases: Sequence[tuple[str, Case]],
     answer: Answer,
-    answers_of: Callable[[Path], Answers],
+    answers_of: Callable[[Path, Path], Answers],
     folder: Path,
     say: Callable[[str], None],
 ) -> tuple[tuple[Change, ...], tuple[str, ...], int]:
     """Returns the changes that help, those first with which the backend to use gains a case, the names of the
     cases for which none was found, and the number of further cases for which none was looked for.
 
-    `answers_of` walks a suite file through the same backends with the same effort; the rewrites are written
-    to `folder`.
+    `answers_of` walks a suite file through the same backends with the same effort, into a folder, or goes on
+    where it was interrupted; the rewrites are written to `folder`.
     """
     seen = _seen(answer)
     wanting = [
@@ -79,9 +83,12 @@ def rewritten(
             every[rewrite.id] = replace(rewrite, instances=()) if is_made else rewrite
     answers: Answers = {}
     if every:
-        path = folder / "rewrites.jsonl"
-        path.write_text("".join(_line(case) for case in every.values()), "utf-8")
-        answers = answers_of(path)
+        path, text = folder / "rewrites.jsonl", "".join(_line(case) for case in every.values())
+        if path.exists() and path.read_text("utf-8") != text:
+            # An advice that was interrupted found others, because of the time that it had.
+            shutil.rmtree(folder / WALKED, ignore_errors=True)
+        path.write_text(text, "utf-8")
+        answers = answers_of(path, folder / WALKED)
     best = [
         _best(suite, case, tried[suite, case.id], seen[suite, case.id].states, answers)
         for suite, case in wanting
