@@ -140,7 +140,15 @@ def _run(arguments: Sequence[str] | None) -> int:
     except OSError as error:
         return _complain(f"{error}; what was measured is stored", BAD_INPUT)
     except KeyboardInterrupt:
-        return _complain("interrupted; what was measured is stored", INCOMPLETE)
+        return _complain(f"interrupted; what was measured is stored{_going_on(options)}", INCOMPLETE)
+
+
+def _going_on(options: argparse.Namespace) -> str:
+    """Returns how a command that was interrupted goes on, where it can, as the end of a sentence."""
+    if not hasattr(options, "resume"):
+        return ""
+    folder = "" if options.out else " and the run's folder as --out"
+    return f", and the same command goes on with --resume{folder}"
 
 
 def _add_to_list(top: Parser, options: argparse.Namespace, rest: Sequence[str]) -> None:

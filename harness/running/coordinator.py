@@ -105,10 +105,14 @@ class Coordinator:
         )
 
     def _work_without_worker(self) -> Work | None:
-        """Returns the work with the most cases left per worker, so that the slots end together."""
+        """Returns the work with the most cases left per worker, so that the slots end together, of those that
+        are done sooner with another worker."""
         for work in self._works:
             self.recorder.finish_without_worker(work)
-        waiting = [work for work in self._works if len(work.cases) > work.workers]
+        now = time.monotonic()
+        waiting = [
+            work for work in self._works if len(work.cases) > work.workers and work.gains_by_another(now)
+        ]
         return max(waiting, key=lambda work: len(work.cases) / (work.workers + 1), default=None)
 
     def _open_slot(self, work: Work) -> None:

@@ -48,6 +48,7 @@ class Slot:
     """Let the worker wait where there is no case for it."""
     changed: float = field(default_factory=time.monotonic)
     """When it started, or when it last had a child or a case: a worker that then says nothing is stuck."""
+    started: float = field(default_factory=time.monotonic)
     is_loading: bool = False
     """Whether the worker was seen to load the backend, for which it then has a time of its own."""
     ready: bool = False
@@ -100,6 +101,9 @@ class Slot:
         self.changed = time.monotonic()
         if event == "ready":
             self.ready = True
+            if not self.work.load_seconds:
+                self.work.begun = self.changed
+                self.work.load_seconds = self.changed - self.started
         elif event == "failed":
             self.is_closing = True
             if message["input"]:
@@ -234,6 +238,7 @@ class Slot:
         ending = endings.of_done_case(task, message, left_behind)
         self.task = None
         self.work.losses = 0
+        self.work.done += 1
         self.unclean = bool(left_behind or changed)
         self._finish(task, ending, changed)
         self.worker.served += 1

@@ -45,6 +45,12 @@ class Work:
     vocabulary: str
     cases: deque[int]
     workers: int = 0
+    load_seconds: float = 0.0
+    """How long its first worker took to load; 0 until it has."""
+    begun: float = 0.0
+    """When that worker had loaded, by the monotonic clock."""
+    done: int = 0
+    """How many of its cases are done since."""
     attempts: Counter[int] = field(default_factory=Counter)
     """How often a case was in the hands of a worker that was lost."""
     losses: int = 0
@@ -56,6 +62,14 @@ class Work:
     mostly the next one."""
     load_failure: Ending | None = None
     """Why no worker of this arm can be started, once that is known: then every case of it ends so."""
+
+    def gains_by_another(self, now: float) -> bool:
+        """Would another worker still find cases once it has loaded, by the time that cases took so far? A
+        backend of which no worker has loaded yet may take longer to load than to walk all of them."""
+        if not self.workers:
+            return bool(self.cases)
+        seconds = (now - self.begun) / max(1, self.done)
+        return self.load_seconds > 0 and len(self.cases) * seconds > self.load_seconds
 
     @property
     def who(self) -> tuple[str, ...]:

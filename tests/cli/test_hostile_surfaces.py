@@ -297,7 +297,9 @@ def test_a_run_that_is_ended_keeps_its_rows_and_goes_on(sent: signal.Signals, tm
     process.send_signal(sent)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 3
-    assert behind_progress(said) == ["grammarbench: interrupted; what was measured is stored"]
+    assert behind_progress(said) == [
+        "grammarbench: interrupted; what was measured is stored, and the same command goes on with --resume"
+    ]
     kept = rows.read_bytes()
     assert kept.count(b"\n") > 2 and b'"kind":"end"' not in kept
     done = subprocess.run(

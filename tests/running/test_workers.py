@@ -1,0 +1,72 @@
+"""A further worker is started where it saves time: not where it would load while another one is done."""
+
+from __future__ import annotations
+
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import pytest
+from isolated import walk_all
+
+from harness.backend.arm import Arm
+from harness.running import worker_process
+from harness.running.work import Work
+
+pytestmark = pytest.mark.usefixtures("importable_miniatures")
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The workers that were started."""
+    workers: list[Any] = []
+    start = worker_process.start_worker
+
+    def noted(*arguments: Any, **named: Any) -> Any:
+        workers.append(start(*arguments, **named))
+        return workers[-1]
+
+    monkeypatch.setattr(worker_process, "start_worker", noted)
+    return workers
+
+
+def cases(count: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "description": f"case {number}",
+            "regex": "a" * (number + 1),
+            "tests": [{"text": "b", "valid": False}],
+        }
+        for number in range(count)
+    ]
+
+
+def test_few_quick_cases_have_one_worker(tmp_path: Path, started: list[Any]) -> None:
+    assert len(walk_all(tmp_path, "miniatures:Reference", cases(3), jobs=3)) == 3
+    assert len(started) == 1
+
+
+def test_cases_that_take_longer_than_loading_have_several(tmp_path: Path, started: list[Any]) -> None:
+    assert len(walk_all(tmp_path, "miniatures.slow:Slow+compile_ms=40", cases(12), jobs=3)) == 12
+    assert len(started) == 3
+
+
+@pytest.mark.parametrize(
+    ("load", "done", "seconds", "gains"),
+    [
+        (0.0, 0, 9.0, False),
+        (2.0, 0, 0.1, False),
+        (2.0, 0, 0.5, True),
+        (2.0, 10, 3.0, False),
+        (2.0, 10, 5.0, True),
+    ],
+    ids=["none has loaded", "one has just begun", "the first case is long", "short cases", "longer cases"],
+)
+def test_another_worker_loads_while_cases_are_left(
+    load: float, done: int, seconds: float, gains: bool
+) -> None:
+    """Five cases are left to one worker."""
+    arm = Arm("xgrammar", "", "", "", ("regex",), "bitmask")
+    work = Work(arm, "bytes", deque(range(5)), workers=1, load_seconds=load, begun=100.0, done=done)
+    assert work.gains_by_another(100.0 + seconds) is gains
+    assert Work(arm, "bytes", deque(range(5))).gains_by_another(0.0)
