@@ -47,8 +47,9 @@ class Slot:
     keep: bool = False
     """Let the worker wait where there is no case for it."""
     changed: float = field(default_factory=time.monotonic)
-    """When it started, or when it last had a child or a case: a worker that then says nothing is stuck."""
+    """When it was started, or last had a child or a case: a worker that then says nothing is stuck."""
     started: float = field(default_factory=time.monotonic)
+    """When it started."""
     is_loading: bool = False
     """Whether the worker was seen to load the backend, for which it then has a time of its own."""
     ready: bool = False
