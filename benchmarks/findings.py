@@ -240,17 +240,16 @@ def percentiles(line: dict[str, str]) -> str:
 
 def maskbench(folders: Sequence[Path]) -> str:
     """Returns what the run, or those in a folder, come to as MaskBench counts, beside what it publishes."""
-    first, *later = map(walked_below, folders)
-    for walked in later:
-        newer = {(one.backend, one.vocabulary): one for one in walked}
-        first = [newer.get((one.backend, one.vocabulary), one) for one in first]
-    return as_maskbench(first)
+    return as_maskbench([*joined(map(walked_below, folders)).values()])
 
 
-def walked_below(folder: Path) -> list[Walked]:
-    """Returns what each arm of the run has walked, or of each run in the folder."""
-    runs = sorted(rows.parent for rows in folder.rglob(PACKED))
-    return [walked for run in runs for walked in walked_in(run)]
+def walked_below(folder: Path) -> dict[tuple[str, str], Walked]:
+    """Returns what each backend of the run, or of the runs in the folder, has walked, by vocabulary and
+    backend, of each of which there is one version."""
+    walked = [one for rows in sorted(folder.rglob(PACKED)) for one in walked_in(rows.parent)]
+    found = {(one.vocabulary, one.backend): one for one in walked}
+    assert len(found) == len(walked), f"{folder}: a backend is there in two versions, or with two options"
+    return found
 
 
 def masks(run: Path, _: str) -> str:

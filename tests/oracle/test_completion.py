@@ -80,7 +80,7 @@ def test_an_avoided_byte_counts_as_twenty_where_another_can_be() -> None:
 
 
 def test_a_byte_counts_for_more_where_another_can_be() -> None:
-    """Four digits that may end at any place are further than a long name that is forced once it has begun."""
+    """Two digits with a choice at each are further than a longer name that is forced once it has begun."""
     automaton = regex_automaton("(1{1,3}2|name)!")
     assert shortest_completion(automaton, automaton.start) == b"12!"
     assert shortest_completion(automaton, automaton.start, choice=4) == b"name!"

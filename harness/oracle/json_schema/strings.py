@@ -220,8 +220,9 @@ class Strings:
         found = self._can_end.get(key)
         if found is None:
             plain = reduced(formula)
-            found = self._search(formula, within) if plain is formula else self.can_end(plain, within)
-            self._can_end[key] = found
+            if plain is formula:
+                return self._search(formula, within)  # which keeps its answers
+            found = self._can_end[key] = self.can_end(plain, within)
         return found
 
     def _search(self, formula: Formula, within: int) -> bool:

@@ -68,7 +68,7 @@ class Graph:
         self._vocabulary = vocabulary
         self._described_parts: dict[int, Described] = {}
         self._written: dict[tuple[int, str], Described] = {}
-        """The objects of a schema in a style of XML; the schemas live as long as `documents` does."""
+        """The documents of a schema in a style that is not JSON; schemas live as long as `documents` does."""
         self._text_parts: dict[tuple[str, ...], Texts] = {}
         self._token_parts: dict[tuple[int, ...], TokenPart] = {}
         self._free_parts: dict[tuple[Any, ...], FreeText] = {}
