@@ -16,6 +16,7 @@ import pytest
 import synthetic as synthetic_runs
 from browser import CHROMIUM, Browser
 from places import SUPPORT
+from shared_services import services_are_shared
 
 
 def pytest_collection_finish() -> None:
@@ -23,6 +24,13 @@ def pytest_collection_finish() -> None:
     several checks collect, and each of them would go through all of it in a quarter of a second."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _shared_services() -> Iterator[None]:
+    """Five hundred runs of these tests ask a judge, whose process takes a third of a second to load."""
+    with services_are_shared():
+        yield
 
 
 @pytest.fixture(scope="session")

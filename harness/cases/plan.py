@@ -107,8 +107,6 @@ def write_plan(
     if problems:
         more = f" (and {len(problems) - 1} more like it)" if len(problems) > 1 else ""
         raise BadInput(f"{problems[0]}{more}")
-    if not offsets and only:
-        check_named(suites, only)
     if not offsets:
         raise BadInput(f"no case in {', '.join(suite.name for suite in suites)}")
     return Plan(offsets, tuple(dialects), described)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -158,6 +159,17 @@ def read_cases(suite: Suite) -> Iterator[Case]:
             if counts[case.id] > 1:
                 case = replace(case, id=f"{case.id}-{counts[case.id]}")
             yield case
+
+
+def refuse_unreadable(suites: Iterable[Suite]) -> None:
+    """Raises BadInput for the first case of the user's own suites that cannot be read.
+
+    All of them are read for it once more, which takes four seconds for ten thousand schemas: whoever has a
+    mistake in a file is told before backends are imported, which takes as long for a single schema.
+    """
+    for suite in suites:
+        if not suite.is_ours:
+            deque(read_cases(suite), maxlen=0)
 
 
 def _draft_of_folder(path: Path) -> str | None:

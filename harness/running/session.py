@@ -22,8 +22,16 @@ from harness.backend.registry import BackendSpec, parse_specs
 from harness.backend.vocabulary import prepare_vocabulary
 from harness.backend.vocabulary.fetched import with_all
 from harness.cases.case import Instance
-from harness.cases.plan import PROFILES, Plan, Profile, made_documents, rows_owed, write_plan
-from harness.cases.suite import Suite, find_suite, unread_lines, walked_by_default
+from harness.cases.plan import (
+    PROFILES,
+    Plan,
+    Profile,
+    check_named,
+    made_documents,
+    rows_owed,
+    write_plan,
+)
+from harness.cases.suite import Suite, find_suite, refuse_unreadable, unread_lines, walked_by_default
 from harness.checks import made, named_checks
 from harness.errors import BadInput
 from harness.rows.ends import one_end_lines
@@ -149,6 +157,9 @@ def run(
     if len(set(names)) < len(names):
         raise BadInput(f"a vocabulary is named twice in {','.join(names)}; keep one")
     folder, run_id = _folder(request)
+    refuse_unreadable(suites)
+    if request.only:
+        check_named(suites, request.only)
     with locked(folder):
         if described is None:
             described = look_at(specs, names, say)

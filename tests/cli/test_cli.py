@@ -233,7 +233,7 @@ def test_check_tells_what_it_could_not_try_from_what_is_kept_and_broken(
         "    object_class = Object\n"
     )
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(SUPPORT), str(tmp_path))))
-    program = ("check", f"untold:{name}", "--vocabularies", "bytes", "--timeout", "4")
+    program = ("check", f"untold:{name}", "--vocabularies", "bytes", "--timeout", "2")
     done = grammarbench(*program, cwd=tmp_path)
     assert done.returncode == code and re.match(said, done.stdout.splitlines()[-1]), done.stdout + done.stderr
     answer = json.loads(grammarbench(*program, "--json", cwd=tmp_path).stdout) if code == 4 else {}
@@ -282,10 +282,10 @@ def test_ctrl_c_while_the_command_line_is_imported_is_one_line(tmp_path: Path) -
 BAD: dict[str, tuple[list[str], str]] = {
     "backend": (["run", "small.json", "--backends", "xgramar"], 'did you mean "xgrammar"?'),
     "version": (
-        ["run", "small.json", "--backends", "xgrammar==newest"],
-        '"newest" is no version of xgrammar',
+        ["run", "small.json", "--backends", "llguidance==newest"],
+        '"newest" is no version of llguidance',
     ),
-    "option": (["run", "small.json", "--backends", "xgrammar:whitspace=any"], 'did you mean "whitespace"?'),
+    "option": (["run", "small.json", "--backends", "llguidance:thread=1"], 'did you mean "threads"?'),
     "value": (["run", "small.json", "--backends", "xgrammar:whitespace=none"], "any"),
     "vocabulary": (
         ["run", "small.json", "--backends", "unconstrained", "--vocabularies", "teken"],
@@ -312,9 +312,15 @@ BAD: dict[str, tuple[list[str], str]] = {
         'did you mean "small: month"?',
     ),
     "no such arm": (["repro", "{stored}", "small: month", "--backends", "xgr"], 'did you mean "xgrammar"?'),
+    "case": (
+        ["run", "small.json", "--backends", "unconstrained", "--case", "mnth"],
+        'no case "mnth" in small; did you mean "small: month"?',
+    ),
     "check": (["check", "llguidence"], 'did you mean "llguidance"?'),
     "jobs": (["run", "small.json", "--backends", "unconstrained", "--jobs", "0"], "whole number above 0"),
 }
+BEFORE_BACKENDS = ("suite", "json", "grammar", "case", "vocabulary", "jobs")
+"""What is told before backends are looked at, which takes seconds."""
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -333,6 +339,7 @@ def test_bad_input_is_one_clear_line_and_exit_code_2(
     lines = behind_progress(done.stderr.strip())
     assert said in lines[-1] and "Traceback" not in done.stderr
     assert len(lines) == 1 or lines[0].startswith("usage:")
+    assert name not in BEFORE_BACKENDS or "looking at" not in done.stderr
     assert (stored / "rows.jsonl").read_bytes() == before
 
 

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import CORPORA
+from shared_services import services_are_not_shared
 
 from harness.backend.grammar import Grammar
 from harness.backend.process.service import Service
@@ -38,6 +39,18 @@ from harness.oracle.regex.ecma import ecma_tree
 CORPUS = CORPORA / "json-schema-test-suite" / "tests"
 HARD = r"^(a|aa)+$"  # exponential for every backtracking matcher
 HARD_TEXT = b'"' + b"a" * 60 + b'!"'
+
+
+OTHERS: set[int] = set()
+"""The processes of other tests' services, which wait for the next one."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _services_of_its_own() -> Iterator[None]:
+    """The process of a judge is a subject here."""
+    OTHERS.update(descendants(os.getpid()))
+    with services_are_not_shared():
+        yield
 
 
 def schema(value: Any) -> Grammar:
@@ -641,7 +654,7 @@ def test_interrupted_question_leaves_no_answer_behind(monkeypatch: pytest.Monkey
 
 def judging_processes() -> list[int]:
     """Returns the processes below this one: the judge's, and then its child."""
-    return [pid for pid in descendants(os.getpid()) if is_running(pid)]
+    return [pid for pid in descendants(os.getpid()) if is_running(pid) and pid not in OTHERS]
 
 
 def interrupt(*_: object) -> None:

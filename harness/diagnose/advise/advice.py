@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,8 +10,8 @@ from pathlib import Path
 from harness.backend.describe import Description, catalogue
 from harness.backend.installed import installed_backends
 from harness.backend.vocabulary.fetched import EVERY
-from harness.cases.suite import find_suite
-from harness.cases.suite import read_cases as read_suite
+from harness.cases.models import NAMED
+from harness.cases.suite import find_suite, refuse_unreadable
 from harness.diagnose.advise.engines import Offer, offer_of
 from harness.diagnose.advise.max_tokens import CaseBudget, largest_budget
 from harness.diagnose.advise.rewritten import Answers, Change, rewritten
@@ -143,9 +142,9 @@ def advise(
             f'advice is about one tokenizer, not "{EVERY}": name the one that you serve; '
             "`grammarbench run --vocabularies all` compares them"
         )
-    for source in sources:
-        if Path(source).exists():  # a mistake in a file is told before all backends are looked at
-            deque(read_suite(find_suite(source_of(source))), maxlen=0)
+    # A mistake in a source is told before all backends are looked at; one of a model, by the run.
+    names = [source for source in sources if Path(source).exists() or not NAMED.fullmatch(source)]
+    refuse_unreadable(find_suite(source_of(name)) for name in names)
     offer = offer_of(engine, catalogue()) if engine else None
     arms = backends or (",".join(offer.arms) if offer else installed_backends(say))
     vocabulary = tokenizer or VOCABULARY

@@ -52,7 +52,7 @@ class ClosesPipes(Harmful):
     moment = "accept"
 
     def harm(self) -> None:
-        for number in range(3, 64):
+        for number in range(3, 1024):
             try:
                 if stat.S_ISFIFO(os.fstat(number).st_mode):
                     os.close(number)

@@ -1,0 +1,122 @@
+"""Judges, generators and validators of one test after another in the same processes, as all cases of a run
+have them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from places import SUPPORT
+
+from harness.backend.process.channel import BrokenChannel
+from harness.backend.process.child import Answer
+from harness.backend.process.process import Process
+from harness.backend.process.service import Service
+
+LOADERS = (
+    "harness.oracle.judge.handler:open_judge",
+    "harness.cases.generated.handler:open_generator",
+    "harness.diagnose.repro.evidence:open_validators",
+)
+"""Services of our own code alone, which keep nothing of one question for the next one."""
+
+MAKE, ASK, CLOSE = Service.__init__, Service.ask, Service.close
+
+
+@contextmanager
+def services_are_not_shared() -> Iterator[None]:
+    """While it lasts, each service has a process of its own again, where that process is a test's subject."""
+    with _replaced(MAKE, ASK, CLOSE):
+        yield
+
+
+@contextmanager
+def services_are_shared() -> Iterator[None]:
+    """While it lasts, the process of such a service that is closed is kept, and the next one has it.
+
+    That holds in the environment in which it begins, and where the miniatures can be imported besides. A
+    process ends with the thread that started it: services are made in the main thread and asked for the first
+    time in any, so that they start here when they are made. One that is closed while it is asked, or that has
+    lost its child, is ended as ever.
+    """
+    bare = _environment()
+    shared = (bare, bare | {"PYTHONPATH": str(SUPPORT)})
+    idle: list[tuple[str, dict[str, str], Process]] = []
+    begun: dict[Process, tuple[str, dict[str, str], Process]] = {}
+    asked: set[Process] = set()
+    asking: set[Service] = set()
+    spoiled: set[Process] = set()
+
+    def starting(service: Service, loader: str, *rest: Any, **options: Any) -> None:
+        MAKE(service, loader, *rest, **options)
+        environment = _environment()
+        in_main_thread = threading.current_thread() is threading.main_thread()
+        if loader not in LOADERS or environment not in shared or not in_main_thread:
+            return
+        for kept in idle:
+            if kept[:2] == (loader, environment):
+                idle.remove(kept)
+                service._process = kept[2]
+                return
+        service.start()
+        assert service._process is not None
+        begun[service._process] = loader, environment, service._process
+
+    def noted(service: Service, message: Mapping[str, Any], blob: bytes = b"", *, seconds: float) -> Answer:
+        asking.add(service)
+        process = service._process
+        if process is not None:
+            asked.add(process)
+        try:
+            return ASK(service, message, blob, seconds=seconds)
+        except BaseException:  # it may be at work on that question still
+            if process is not None:
+                spoiled.add(process)
+            raise
+        finally:
+            asking.discard(service)
+
+    def keeping(service: Service) -> None:
+        process = service._process
+        if (
+            process is not None
+            and process in begun
+            and service not in asking
+            and process not in spoiled
+            and (_is_well(process) if process in asked else process.popen.poll() is None)
+        ):
+            idle.append(begun[process])
+            service._process = None
+        else:
+            CLOSE(service)
+
+    with _replaced(starting, noted, keeping):
+        yield
+    for *_, process in idle:
+        process.close()
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+
+
+@contextmanager
+def _replaced(make: object, ask: object, close: object) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Service, "__init__", make)
+        patch.setattr(Service, "ask", ask)
+        patch.setattr(Service, "close", close)
+        yield
+
+
+def _is_well(process: Process) -> bool:
+    """Has the process its child still, and nothing to tell of it?"""
+    try:
+        events, is_closed = process.hear()
+    except BrokenChannel:
+        return False
+    return process.child is not None and process.popen.poll() is None and not events and not is_closed
