@@ -125,17 +125,18 @@ def _frame_text(run: Path, what: str, form: str | None) -> str:
 
 def _keywords(run: Path, form: str | None) -> str:
     """Returns the table of keywords. Raises BadInput."""
-    from harness.outcomes.keywords import truth_table
+    from harness.outcomes.keywords import table_of
     from harness.report.tables.keywords import keywords_json, keywords_markdown, keywords_text
-    from harness.rows.store import read_rows
 
-    rows = truth_table(read_rows(run))
-    if not any(rows.cells.values()):
-        raise BadInput(f"{run} has no cases of keywords; make some with grammarbench run keywords")
+    table = table_of(run)
+    if not any(table.cells.values()):
+        raise BadInput(
+            f"{run} has no cases of keywords; make some with grammarbench run keywords --profile full"
+        )
     forms = {"json": keywords_json, "markdown": keywords_markdown, None: keywords_text}
     if form not in forms:
         raise BadInput("the table of keywords has no csv; give --format json or markdown")
-    return forms[form](rows)
+    return forms[form](table)
 
 
 def _measurement_completeness(run: Path) -> int:

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Literal
 
 from harness.rows.row import OURS, Row, verdict
+from harness.rows.store import read_info, read_rows
 
 State = Literal[
     "broken",
@@ -128,9 +130,17 @@ class _CaseWalks:
         return "enforced" if self.valid.keys() == {"pass"} == self.forbidden.keys() else "not measured"
 
 
+def table_of(run: Path) -> TruthTable:
+    """Returns the table of the run in a folder, with its arms in the order in which the run has them, and not
+    in that in which they were done. Raises BadInput."""
+    table = truth_table(read_rows(run))
+    ordered = [(arm.backend, arm.version, arm.options) for arm in read_info(run).arms]
+    return replace(table, arms=tuple(arm for arm in ordered if arm in table.arms))
+
+
 def truth_table(rows: Iterable[Row]) -> TruthTable:
-    """Returns the table of a run; rows of other cases, and of modes that do not walk single instances, are
-    passed over."""
+    """Returns the table of these rows; rows of other cases, and of modes that do not walk single instances,
+    are passed over."""
     walks_by_arm: dict[ArmName, dict[tuple[Section, str], dict[CaseKey, _CaseWalks]]] = {}
     for row in rows:
         decides = next((tag.removeprefix("decides:") for tag in row.tags if tag.startswith("decides:")), "")

@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib import import_module
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 import pytest
+import synthetic
 from places import ROOT
 from synthetic import HOSTILE, row
 
+from harness.backend.arm import Arm
 from harness.backend.grammar import Grammar
 from harness.cases.case import Case, json_text
 from harness.cases.keywords.generate import NoInstance, case_of, suite_text
@@ -28,6 +31,7 @@ from harness.outcomes.keywords import (
     Section,
     State,
     TruthTable,
+    table_of,
     truth_table,
 )
 from harness.report.tables.keywords import keywords_json, keywords_markdown, keywords_text
@@ -481,6 +485,18 @@ def test_markdown_has_a_cell_for_every_arm_in_every_line() -> None:
     lines = [line for line in keywords_markdown(truth_table(rows)).splitlines() if line.startswith("|")]
     assert {line.count("|") for line in lines} == {4}
     assert len(lines) > 250
+
+
+def test_the_arms_of_a_run_stand_in_the_order_of_its_command(tmp_path: Path) -> None:
+    """Their rows come as they are done, the fastest first."""
+    arms = [Arm(name, "1", "", "", ("json_schema",), "bitmask") for name in ("slow", "quick")]
+    groups = []
+    for arm in reversed(arms):
+        who: dict[str, Any] = {"backend": arm.backend, "backend_version": "1"}
+        rows = [row(**who, instance=n, tags=("keyword:k", "decides:k"), **RIGHT[n]) for n in range(2)]
+        groups.append([(each, b"") for each in rows])
+    run = synthetic.write_run(tmp_path, groups, synthetic.info(tuple(arms)))
+    assert [backend for backend, *_ in table_of(run).arms] == ["slow", "quick"]
 
 
 @pytest.mark.parametrize("words", HOSTILE)

@@ -128,4 +128,4 @@ def test_a_run_without_keywords_has_no_table_of_them(
     assert main(["table", str(run), "keywords", *form]) == 2
     said = capsys.readouterr()
     assert not said.out and said.err.count("\n") == 1
-    assert "has no cases of keywords; make some with grammarbench run keywords" in said.err
+    assert "has no cases of keywords; make some with grammarbench run keywords --profile full" in said.err

@@ -84,6 +84,7 @@ COMMANDS = Recipe(
         "run keywords --backends xgrammar,llguidance": "run keywords --effort 0 --backends llguidance",
         "run --backends llguidance --vocabularies probe": "run utf8 --backends llguidance --vocabularies "
         "probe",
+        "run keywords --profile full": "run keywords --backends llguidance --profile quick",
         "grammarbench measure doctor": f"grammarbench {DOCTOR}",
         "measure --backends llguidance,xgrammar,outlines-core": "measure my_schemas --vocabularies probe "
         "--forks 1 --backends llguidance",
@@ -450,7 +451,9 @@ RECIPES: dict[str, Recipe] = {
         says={"--show": r"\| plain/masked_fill \|"},
         least=4,
     ),
-    "docs/keywords.md": Recipe(smaller={ALL_FOUR: "llguidance,lm-format-enforcer"}, least=1),
+    "docs/keywords.md": Recipe(
+        smaller={ALL_FOUR: "llguidance,lm-format-enforcer", "--profile full": "--profile quick"}, least=1
+    ),
     "docs/known_bugs.md": Recipe(
         smaller={
             ALL_FOUR: "llguidance,outlines-core",
