@@ -35,8 +35,8 @@ TOOLS = {
             "name": "book",
             "input_schema": {
                 "type": "object",
-                "properties": {"bed": {"enum": ["single", "double"]}},
-                "required": ["bed"],
+                "properties": {"nights": {"type": "integer", "minimum": 1, "maximum": 9}},
+                "required": ["nights"],
                 "additionalProperties": False,
             },
         },
@@ -72,7 +72,7 @@ def advise(folder: Path, *more: str) -> int:
             "advise",
             str(folder / "tools.json"),
             "--backends",
-            "llguidance,outlines-core",
+            "llguidance,xgrammar",
             "--tokenizer",
             "bytes",
             *more,
@@ -87,11 +87,11 @@ def test_the_answer_comes_first_and_names_what_is_not_kept(
     screen = capsys.readouterr().out
     answer = " ".join(screen[screen.index("Use ") :].split())
     assert answer.startswith("Use llguidance: it works on 1 of your 2 schemas and refuses 1.")
-    assert "outlines-core works on 1" in answer and "`names.uniqueItems`" in answer
+    assert "xgrammar works on 1" in answer and "`names.uniqueItems`" in answer
     for part in (
         "How sure: ",
         "silently wrong: names.uniqueItems",
-        "What goes wrong with outlines-core, the worst first: tag: outlines-core accepts",
+        "What goes wrong with xgrammar, the worst first: tag: xgrammar accepts",
         *(f"{state.words.title}: {state.words.meaning}." for state in SHOWN),
         "Unimplemented keys",
         "slowest compile",
@@ -102,7 +102,7 @@ def test_the_answer_comes_first_and_names_what_is_not_kept(
         assert part in answer
     page = (advised / "run" / "report" / "report.html").read_text("utf-8")
     assert "Use llguidance: it works on 1 of your 2 schemas and refuses 1." in page
-    assert "What to change" in page and "Then it works on llguidance and outlines-core too." in page
+    assert "What to change" in page and "Then it works on llguidance too." in page
     with_all = "and was tried; with all of them llguidance works on 2 of the 2"
     assert with_all in answer and with_all.partition("; ")[2] in page
 
@@ -209,10 +209,10 @@ def test_a_gate_fails_where_a_schema_does_not_work(advised: Path, capsys: pytest
         backend["name"]: {case["name"]: case for case in backend["cases"]} for backend in advice["backends"]
     }
     assert by_name["llguidance"]["tag"]["state"] == "refused"
-    assert by_name["outlines-core"]["tag"]["state"] == "silently_wrong"
-    assert by_name["outlines-core"]["tag"]["constraints"][0] == "names.uniqueItems"
-    assert json.loads(by_name["outlines-core"]["tag"]["document"])["names"]
-    assert by_name["outlines-core"]["book"]["state"] == by_name["llguidance"]["book"]["state"] == "works"
+    assert by_name["xgrammar"]["tag"]["state"] == "silently_wrong"
+    assert by_name["xgrammar"]["tag"]["constraints"][0] == "names.uniqueItems"
+    assert json.loads(by_name["xgrammar"]["tag"]["document"])["names"]
+    assert by_name["xgrammar"]["book"]["state"] == by_name["llguidance"]["book"]["state"] == "works"
 
 
 @pytest.mark.long
