@@ -28,8 +28,9 @@ from harness.rows.folder import locked, now
 from harness.rows.machine import hardware, hardware_key
 from harness.rows.row import Row, RunInfo, verdict
 from harness.rows.store import has_begun, read_cases, read_info, read_rows
+from harness.running.looking import look_at
 from harness.running.session import Request as RunRequest
-from harness.running.session import look_at, run
+from harness.running.session import run
 from harness.text import counted
 
 SUITES = {

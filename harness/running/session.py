@@ -15,9 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import harness
-from harness.backend.arm import arm
-from harness.backend.describe import Description, describe
-from harness.backend.environments.build import resolve
+from harness.backend.describe import Description
 from harness.backend.registry import BackendSpec, parse_specs
 from harness.backend.vocabulary import prepare_vocabulary
 from harness.backend.vocabulary.fetched import with_all
@@ -37,7 +35,6 @@ from harness.errors import BadInput
 from harness.rows.ends import one_end_lines
 from harness.rows.folder import locked, make_writable, new_run_id, now
 from harness.rows.machine import describe_machine, usable_processors
-from harness.rows.reading import reading_lines
 from harness.rows.resume import resume
 from harness.rows.row import RunInfo, contested_lines, makes_checks
 from harness.rows.sample import sample_of
@@ -47,6 +44,7 @@ from harness.rows.writer import Writer
 from harness.running.coordinator import run_all
 from harness.running.experiment import write_experiment
 from harness.running.limits import Limits, Progress
+from harness.running.looking import look_at
 from harness.running.planned_cases import put_back
 from harness.running.ray.cluster import connected, parse_executor
 from harness.running.ray.sweep import sweep
@@ -157,11 +155,11 @@ def run(
     if len(set(names)) < len(names):
         raise BadInput(f"a vocabulary is named twice in {','.join(names)}; keep one")
     folder, run_id = _folder(request)
-    refuse_unreadable(suites)
     if request.only:
         check_named(suites, request.only)
     with locked(folder):
         if described is None:
+            refuse_unreadable(suites)
             described = look_at(specs, names, say)
         prepared = Prepared(request, folder, run_id, suites, specs, described)
         if not address:
@@ -170,35 +168,6 @@ def run(
         walk = partial(sweep, shards=request.shards, vocabularies=described.vocabularies)
         with connected(address, request.jobs) as jobs:
             return _walk_prepared(prepared, jobs, walk, say, report)
-
-
-def look_at(
-    specs: Sequence[BackendSpec], vocabularies: Sequence[str], say: Callable[[str], None]
-) -> Description:
-    """Returns what the backends and vocabularies are, and says which tokens a backend reads wrongly. Raises
-    BadInput."""
-    say(f"looking at {counted(len(specs), 'backend')} and {counted(len(vocabularies), 'tokenizer')} ...")
-    placed = resolve(specs, say)
-    described = describe(
-        [str(spec) for spec, _ in placed], vocabularies, [python for _, python in placed], reads=True
-    )
-    check_distinct(described)
-    for line in reading_lines(described.readings):
-        say(line)
-    return described
-
-
-def check_distinct(described: Description) -> None:
-    """Raise BadInput for two arms of one backend, version and options, by which rows are told apart."""
-    identities = set()
-    for described_arm in described.arms:
-        who = (described_arm.backend, described_arm.version, described_arm.options)
-        if who in identities:
-            raise BadInput(
-                f"{arm(described_arm)} {described_arm.version} is asked for twice: a version that is "
-                "installed is the same as none; keep one"
-            )
-        identities.add(who)
 
 
 def _walk_prepared(

@@ -45,58 +45,45 @@ def services_are_shared() -> Iterator[None]:
     """
     bare = _environment()
     shared = (bare, bare | {"PYTHONPATH": str(SUPPORT)})
-    idle: list[tuple[str, dict[str, str], Process]] = []
-    begun: dict[Process, tuple[str, dict[str, str], Process]] = {}
-    asked: set[Process] = set()
-    asking: set[Service] = set()
-    spoiled: set[Process] = set()
+    begun: dict[Process, tuple[str, dict[str, str]]] = {}
+    idle: list[Process] = []
+    unsettled: set[Process] = set()
 
     def starting(service: Service, loader: str, *rest: Any, **options: Any) -> None:
         MAKE(service, loader, *rest, **options)
-        environment = _environment()
-        in_main_thread = threading.current_thread() is threading.main_thread()
-        if loader not in LOADERS or environment not in shared or not in_main_thread:
+        if loader not in LOADERS or threading.current_thread() is not threading.main_thread():
             return
-        for kept in idle:
-            if kept[:2] == (loader, environment):
-                idle.remove(kept)
-                service._process = kept[2]
-                return
-        service.start()
-        assert service._process is not None
-        begun[service._process] = loader, environment, service._process
+        what = loader, _environment()
+        if what[1] not in shared:
+            return
+        service._process = next((process for process in idle if begun[process] == what), None)
+        if service._process is None:
+            service.start()
+            assert service._process is not None
+            begun[service._process] = what
+        else:
+            idle.remove(service._process)
 
     def noted(service: Service, message: Mapping[str, Any], blob: bytes = b"", *, seconds: float) -> Answer:
-        asking.add(service)
         process = service._process
         if process is not None:
-            asked.add(process)
-        try:
-            return ASK(service, message, blob, seconds=seconds)
-        except BaseException:  # it may be at work on that question still
-            if process is not None:
-                spoiled.add(process)
-            raise
-        finally:
-            asking.discard(service)
+            unsettled.add(process)
+        answer = ASK(service, message, blob, seconds=seconds)
+        if process is not None:  # else it may be at work on that question still, or have lost its child
+            unsettled.discard(process)
+        return answer
 
     def keeping(service: Service) -> None:
         process = service._process
-        if (
-            process is not None
-            and process in begun
-            and service not in asking
-            and process not in spoiled
-            and (_is_well(process) if process in asked else process.popen.poll() is None)
-        ):
-            idle.append(begun[process])
+        if process is not None and process in begun and process not in unsettled and _is_well(process):
+            idle.append(process)
             service._process = None
         else:
             CLOSE(service)
 
     with _replaced(starting, noted, keeping):
         yield
-    for *_, process in idle:
+    for process in idle:
         process.close()
 
 
@@ -114,9 +101,13 @@ def _replaced(make: object, ask: object, close: object) -> Iterator[None]:
 
 
 def _is_well(process: Process) -> bool:
-    """Has the process its child still, and nothing to tell of it?"""
-    try:
-        events, is_closed = process.hear()
-    except BrokenChannel:
-        return False
-    return process.child is not None and process.popen.poll() is None and not events and not is_closed
+    """Does the process run, and has it nothing to tell of its child? One that nobody has asked yet has its
+    first child still to tell of."""
+    if process.child is not None:
+        try:
+            events, is_closed = process.hear()
+        except BrokenChannel:
+            return False
+        if events or is_closed:
+            return False
+    return process.popen.poll() is None

@@ -29,13 +29,7 @@ def keywords_json(table: TruthTable) -> str:
 
 
 def keywords_markdown(table: TruthTable) -> str:
-    """Returns the tables of `keyword_tables`, and what the words in them say."""
-    legend = "".join(f"- {word}: {meaning}\n" for word, meaning in LEGEND.items())
-    return "\n".join([*keyword_tables(table), legend])
-
-
-def keyword_tables(table: TruthTable) -> list[str]:
-    """Returns a table of how often each state occurs, and then one for each section, in Markdown."""
+    """Returns a table for each section, after one of how often each state occurs."""
     heads = [markdown(" ".join(part for part in arm if part)) for arm in table.arms]
     parts = [
         markdown_table(
@@ -49,7 +43,8 @@ def keyword_tables(table: TruthTable) -> list[str]:
                 for key, line in lines.items()
             ]
             parts.append(markdown_table([SECTIONS[section], *heads], cells))
-    return parts
+    parts.append("".join(f"- {word}: {meaning}\n" for word, meaning in LEGEND.items()))
+    return "\n".join(parts)
 
 
 def keywords_text(table: TruthTable, width: int = 80) -> str:

@@ -22,7 +22,7 @@ from harness.oracle.judge import Judge
 from harness.rows.folder import locked, make_writable, new_run_id, now
 from harness.rows.machine import describe_machine, hardware, hardware_key
 from harness.rows.store import has_begun
-from harness.running.session import check_distinct
+from harness.running.looking import check_distinct
 from harness.serve.decode import mechanisms
 from harness.serve.decode.engine import DecodeEngine
 from harness.serve.decode.model.shapes import SHAPES

@@ -81,7 +81,6 @@ COMMANDS = Recipe(
         "adjudicate my_run": "adjudicate my_run --effort 1 --tries 1",
         "run json_schema --backends xgrammar,llguidance": "run my_schemas --vocabularies probe --backends "
         "llguidance",
-        "run keywords --backends xgrammar,llguidance": "run keywords --effort 0 --backends llguidance",
         "run --backends llguidance --vocabularies probe": "run utf8 --backends llguidance --vocabularies "
         "probe",
         "run keywords --profile full": "run keywords --backends llguidance --profile quick",

@@ -1,0 +1,42 @@
+"""The look at backends and vocabularies that comes before a run, a measurement or a decoding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from harness.backend.arm import arm
+from harness.backend.describe import Description, describe
+from harness.backend.environments.build import resolve
+from harness.backend.registry import BackendSpec
+from harness.errors import BadInput
+from harness.rows.reading import reading_lines
+from harness.text import counted
+
+
+def look_at(
+    specs: Sequence[BackendSpec], vocabularies: Sequence[str], say: Callable[[str], None]
+) -> Description:
+    """Returns what the backends and vocabularies are, and says which tokens a backend reads wrongly. Raises
+    BadInput."""
+    say(f"looking at {counted(len(specs), 'backend')} and {counted(len(vocabularies), 'tokenizer')} ...")
+    placed = resolve(specs, say)
+    described = describe(
+        [str(spec) for spec, _ in placed], vocabularies, [python for _, python in placed], reads=True
+    )
+    check_distinct(described)
+    for line in reading_lines(described.readings):
+        say(line)
+    return described
+
+
+def check_distinct(described: Description) -> None:
+    """Raise BadInput for two arms of one backend, version and options, by which rows are told apart."""
+    identities = set()
+    for described_arm in described.arms:
+        who = (described_arm.backend, described_arm.version, described_arm.options)
+        if who in identities:
+            raise BadInput(
+                f"{arm(described_arm)} {described_arm.version} is asked for twice: a version that is "
+                "installed is the same as none; keep one"
+            )
+        identities.add(who)
