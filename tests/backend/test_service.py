@@ -30,6 +30,13 @@ def sleepers() -> list[int]:
     return [pid for pid in descendants(os.getpid()) if Path(f"/proc/{pid}/comm").read_text() == "sleep\n"]
 
 
+def running(service: Service) -> list[int]:
+    """Returns the process of the service and all below it that run."""
+    assert service._process is not None
+    root = service._process.popen.pid
+    return [pid for pid in (root, *descendants(root)) if is_running(pid)]
+
+
 @pytest.fixture
 def service() -> Iterator[Service]:
     with Service(LOADER, memory_bytes=200_000_000, environment=FOUND) as service:
@@ -98,10 +105,10 @@ def test_a_kill_never_hits_the_next_child(service: Service) -> None:
 
 def test_what_a_child_left_behind_ends_with_it(service: Service) -> None:
     service.ask({"harm": "leaves"}, seconds=30)
-    before = [pid for pid in descendants(os.getpid()) if is_running(pid)]
+    before = running(service)
     service.renew()
     service.ask({}, seconds=30)
-    after = [pid for pid in descendants(os.getpid()) if is_running(pid)]
+    after = running(service)
     assert len(before) == 3 and len(after) == 2, "the process, its child, and what was left"
 
 
@@ -127,7 +134,7 @@ def test_what_serves_itself_ends_after_what_is_below_it(monkeypatch: pytest.Monk
 
     with Service(LOADER, {"threads": True}, environment=FOUND) as service:
         service.ask({"harm": "leaves"}, seconds=30)
-        below = [pid for pid in descendants(os.getpid()) if is_running(pid)]
+        below = running(service)
         monkeypatch.setattr(process, "kill_group", kill_and_wait)
     assert len(below) == 2 and not any(map(is_running, below))
 

@@ -4,6 +4,7 @@ have them."""
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from places import SUPPORT
 
 from harness.backend.process.channel import BrokenChannel
 from harness.backend.process.child import Answer
+from harness.backend.process.lost import Lost
 from harness.backend.process.process import Process
 from harness.backend.process.service import Service
 
@@ -56,19 +58,25 @@ def services_are_shared() -> Iterator[None]:
         what = loader, _environment()
         if what[1] not in shared:
             return
-        service._process = next((process for process in idle if begun[process] == what), None)
-        if service._process is None:
-            service.start()
-            assert service._process is not None
-            begun[service._process] = what
-        else:
-            idle.remove(service._process)
+        for process in [process for process in idle if begun[process] == what]:
+            idle.remove(process)
+            if _is_well(process):
+                service._process = process
+                return
+            process.close()  # it was lost while nobody had it
+        service.start()
+        assert service._process is not None
+        begun[service._process] = what
 
     def noted(service: Service, message: Mapping[str, Any], blob: bytes = b"", *, seconds: float) -> Answer:
         process = service._process
         if process is not None:
             unsettled.add(process)
-        answer = ASK(service, message, blob, seconds=seconds)
+        try:
+            answer = ASK(service, message, blob, seconds=seconds)
+        except Lost as lost:  # pytest shows it below a test that fails
+            print(f"a shared service was lost ({lost.cause}): {lost}", file=sys.stderr)
+            raise
         if process is not None:  # else it may be at work on that question still, or have lost its child
             unsettled.discard(process)
         return answer

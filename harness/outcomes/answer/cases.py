@@ -29,9 +29,7 @@ LONGEST_DOCUMENT = 400
 LONGEST_SAID = 300
 
 MOST_ASKED = 200
-"""Documents of which the second validator is asked which constraint they violate, and for how many seconds
-each."""
-SECONDS = 3.0
+"""Documents of which the second validator is asked which constraint they violate."""
 
 KEYWORD = "keyword_"
 """The beginning of a finding's cause that names the keyword which is not kept."""
@@ -236,7 +234,7 @@ class Proofs:
                         wanted.setdefault(key, []).append((proofs, place))
         if not wanted:
             return
-        with Judge(SECONDS) as judge:
+        with Judge() as judge:
             asked = _Asked(judge)
             for suite, _, case in read_cases(run):
                 for proofs, place in wanted.get((suite, case.id), ()):
@@ -272,16 +270,19 @@ def together(proofs: Iterable[Proofs]) -> Proofs:
 
 @dataclass
 class _Asked:
-    """The second validator, asked once about each document and no more than `MOST_ASKED` times."""
+    """The second validator, asked once about each document and no more than `MOST_ASKED` times; about a case
+    that it gave no answer to in time never again."""
 
     judge: Judge
     answers: dict[tuple[str, bytes], str] = field(default_factory=dict)
+    lost: set[str] = field(default_factory=set)
+    """The ids of cases that it gave no answer to."""
 
     def violated(self, case: Case, content: bytes) -> str:
         """Returns the constraint that the document violates; empty where nobody says."""
         question = case.id, content
         if question not in self.answers:
-            if len(self.answers) >= MOST_ASKED:
+            if len(self.answers) >= MOST_ASKED or case.id in self.lost:
                 return ""
             self.answers[question] = self.judge.violated(
                 case.grammar,
@@ -289,6 +290,8 @@ class _Asked:
                 draft=case.options.get("draft"),
                 assert_formats=case.options.get("format") == "assert",
             )
+            if self.judge.reason:
+                self.lost.add(case.id)
         return self.answers[question]
 
 
