@@ -1,5 +1,6 @@
-"""The tables of docs/results.md, docs/faults.md, docs/known_bugs.md, docs/json_schema_masks.md,
-docs/vocabularies.md and docs/gpu.md that are made from the runs that are published beside them.
+"""The tables of docs/results.md, docs/faults.md, docs/known_bugs.md, docs/keywords.md,
+docs/json_schema_masks.md, docs/vocabularies.md and docs/gpu.md that are made from the runs that are published
+beside them.
 
     python benchmarks/findings.py            # writes the tables of these pages anew
     python benchmarks/findings.py --publish NAME=RUN ... --into DIR
@@ -38,9 +39,11 @@ from harness.checks.layouts import LAYOUT_IS_WRITTEN
 from harness.errors import OK, BadInput
 from harness.outcomes.case_state import CaseState
 from harness.outcomes.faults import fault_frame
+from harness.outcomes.keywords import table_of
 from harness.outcomes.outcome import is_documented, walk_verdict
 from harness.report.page.page import write_report
 from harness.report.tables.instances import to_text
+from harness.report.tables.keywords import keywords_markdown
 from harness.report.tables.masks import masks_frame
 from harness.report.tables.spelling import spelling_frame
 from harness.rows.row import Row
@@ -52,7 +55,7 @@ ROOT = Path(__file__).resolve().parent.parent
 states_of, masks_of = cache(state_counts), cache(masks_frame)
 """Several tables are of the same run, and a large one takes seconds to read."""
 
-NAMES = ("results", "faults", "known_bugs", "json_schema_masks", "vocabularies", "gpu")
+NAMES = ("results", "faults", "known_bugs", "keywords", "json_schema_masks", "vocabularies", "gpu")
 PAGES = tuple(ROOT / "docs" / f"{name}.md" for name in NAMES)
 
 BLOCK = re.compile(
@@ -112,6 +115,12 @@ def known_bugs(run: Path, old: str) -> str:
             cells.append(cells_of_arm[0] if len(set(cells_of_arm)) == 1 else " / ".join(cells_of_arm))
         made.append(f"| {report.strip()} | {today.strip()} | {' | '.join(cells)} |")
     return "\n".join(made)
+
+
+def keywords(run: Path, _: str) -> str:
+    """Returns how often each state occurs, and the state of each keyword, pair and place, by arm; the words
+    are explained by the page."""
+    return keywords_markdown(table_of(run), with_legend=False).strip()
 
 
 def cell(rows: Sequence[Row]) -> str:
@@ -314,6 +323,7 @@ TABLES: dict[str, Callable[[Path, str], str]] = {
     "faults": faults,
     "spellings": spellings,
     "known_bugs": known_bugs,
+    "keywords": keywords,
     "states": states,
     "times": times,
     "masks": masks,

@@ -3,7 +3,7 @@ why."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -99,6 +99,7 @@ def _known_cause(subject: Subject, place: Place, allowed: TokenSet, truth: Token
         not under.any()
         and int(allowed.sum()) == 1
         and _is_forced(subject, place, int(allowed.argmax()), must_say=partial)
+        and not lost_behind(subject, place, int(allowed.argmax()), different)
     ):
         return "canonical_only"
     if partial and takes_the_characters(subject, place, allowed, truth, {*texts}):
@@ -145,6 +146,21 @@ def _is_forced(subject: Subject, place: Place, token: int, must_say: bool) -> bo
     if not text or subject.language.forced(subject.state_of(place.text), len(text)) != text:
         return False
     return not must_say or forced_token(subject.compiled, place.tokens, [token]) == token
+
+
+def lost_behind(subject: Subject, place: Place, token: int, forbidden: Iterable[int]) -> list[int]:
+    """Returns those of the forbidden tokens whose text is more than that of `token`, the only one that is
+    allowed, and whose rest the backend does not let begin behind it either: they are lost in each spelling.
+
+    Only the first byte of each rest is looked for.
+    """
+    texts, length = subject.vocabulary.tokens, len(subject.vocabulary.tokens[token])
+    longer = [other for other in forbidden if len(texts[other]) > length]
+    behind = subject.reach((*place.tokens, token)) if longer else None
+    if behind is None:
+        return longer
+    begun = {texts[other][:1] for other in np.flatnonzero(subject.allowed(behind)).tolist()}
+    return [other for other in longer if texts[other][length : length + 1] not in begun]
 
 
 def _reading_exact(subject: Subject, place: Place, allowed: TokenSet) -> str:

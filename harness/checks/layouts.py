@@ -18,7 +18,7 @@ from harness.cases.case import Case
 from harness.cases.plain_constants import text_with_plain_constants
 from harness.checks import MASKS
 from harness.checks.documents import Outputs, documents_of_case, mask_finding
-from harness.checks.exact_mask import ends_inside_a_character, takes_the_characters
+from harness.checks.exact_mask import ends_inside_a_character, lost_behind, takes_the_characters
 from harness.checks.subject import NotApplicable, Place, Subject
 from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.trie import TokenSet
@@ -231,7 +231,12 @@ def _by_cause(shortfall: Shortfall) -> Iterator[tuple[str, list[int]]]:
     """Yields causes, each with the missing tokens that have it."""
     tokens = np.flatnonzero(shortfall.missing).tolist()
     if _is_forced(shortfall):
-        yield "canonical_only", tokens
+        (only,) = np.flatnonzero(shortfall.allowed).tolist()
+        lost = lost_behind(shortfall.subject, shortfall.place, only, tokens)
+        if kept := sorted({*tokens} - {*lost}):
+            yield "canonical_only", kept
+        tokens = lost
+    if not tokens:
         return
     if _is_allowed_behind_zeros(shortfall, tokens):
         yield "number_form", tokens
@@ -258,9 +263,9 @@ def _by_cause(shortfall: Shortfall) -> Iterator[tuple[str, list[int]]]:
 
 
 def _is_forced(shortfall: Shortfall) -> bool:
-    """Is the only token that is allowed a piece of a text that every document goes on with, so that no
-    document is lost? Where all that is missing ends inside a character, the backend must say that it forces
-    this token: some backends know no such pieces."""
+    """Is the only token that is allowed a piece of a text that every document goes on with? Where all that
+    is missing ends inside a character, the backend must say that it forces this token: some backends know no
+    such pieces."""
     subject, allowed = shortfall.subject, np.flatnonzero(shortfall.allowed).tolist()
     texts, before = subject.vocabulary.tokens, shortfall.place.text
     if len(allowed) != 1 or not (text := texts[allowed[0]]):

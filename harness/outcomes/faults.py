@@ -1,5 +1,5 @@
 """The faults that a run found, by category: what is wrong, of which known cause, and in how many cases of
-each arm."""
+each arm; and how many cases were not judged to the end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pandas as pd
 from harness.checks import category, checks
 from harness.outcomes import outcome
 from harness.outcomes.summary import ArmKey, arm_key
-from harness.rows.row import BROKEN, CHECKS_MODE, Row
+from harness.rows.row import BROKEN, CHECKS_MODE, OUT_OF_TIME, Row
 from harness.rows.store import read_info, read_rows
 
 CATEGORIES = (
@@ -38,6 +38,10 @@ class Fault(NamedTuple):
     cause: str
     """The class of causes that the check names; of a verdict the dialect, of a breakage the phase; may be
     empty."""
+
+
+NOT_BEGUN = Fault("not judged", "a check had no time left", "")
+"""What is no fault and comes last: its cases may have more of the faults above it."""
 
 
 @dataclass
@@ -66,8 +70,9 @@ def faults(rows: Iterator[Row]) -> dict[Fault, dict[ArmKey, Cases]]:
     order = {name: place for place, name in enumerate(checks())}
     places = {name: place for place, name in enumerate(CATEGORIES)}
 
-    def rank(fault: Fault) -> tuple[int, int, str, str]:
+    def rank(fault: Fault) -> tuple[bool, int, int, str, str]:
         return (
+            fault == NOT_BEGUN,
             places.get(fault.category, len(places) + (not fault.category)),
             order.get(fault.fault.replace(" ", "_"), -1),
             fault.fault,
@@ -78,7 +83,8 @@ def faults(rows: Iterator[Row]) -> dict[Fault, dict[ArmKey, Cases]]:
 
 
 def _of_row(row: Row) -> Iterator[tuple[Fault, bool]]:
-    """Yields what is wrong in one row, and whether the backend says so itself."""
+    """Yields what is wrong in one row, and whether the backend says so itself; then whether it was judged in
+    part only."""
     for fault in outcome.faults(row):
         if fault.finding is not None:
             about = category(fault.finding.check) or ("masks" if row.mode != CHECKS_MODE else "")
@@ -90,6 +96,8 @@ def _of_row(row: Row) -> Iterator[tuple[Fault, bool]]:
             yield Fault("breakage", row.status.replace("_", " "), row.phase), fault.documented
         elif fault.kind in VERDICT_FAULTS:
             yield Fault("verdicts", VERDICT_FAULTS[fault.kind], row.dialect), fault.documented
+    if OUT_OF_TIME in row.checks.values():
+        yield NOT_BEGUN, False
 
 
 def fault_frame(run: Path) -> pd.DataFrame:

@@ -21,6 +21,7 @@ from miniatures.wrong_walks import (
     RefusesExponents,
 )
 
+from harness.backend.arm import Arm
 from harness.backend.grammar import Adapter, Grammar
 from harness.backend.vocabulary import byte_vocabulary
 from harness.cases.case import Case, Instance, case_id
@@ -38,7 +39,7 @@ from harness.cases.spellings import (
 from harness.checks import NotApplicable, Subject
 from harness.checks.spellings import check_spellings_are_accepted
 from harness.cli.main import main
-from harness.report.tables.spelling import spelling_table
+from harness.report.tables.spelling import spelling_frame, spelling_table
 from harness.rows.row import Finding
 
 BYTES = byte_vocabulary()
@@ -287,6 +288,23 @@ def test_layouts_and_respellings_keep_the_letters() -> None:
     value = read_document(b'{"a": "\\u0041"}')
     assert document_text(value, COMPACT) == b'{"a":"\\u0041"}'
     assert respelled(value, LAYOUTS["spaced"])["raw"] == b'{"a": "A"}'
+
+
+def test_the_arms_stand_in_the_order_of_the_command(tmp_path: Path) -> None:
+    """Their rows come as they are done, the fastest first."""
+    arms = [Arm(name, "1", "", "", ("json_schema",), "bitmask") for name in ("slow", "quick")]
+    grammar = Grammar("json_schema", "{}")
+    derived = spelled(Case(case_id(grammar), "a case", grammar, (Instance("one", b"[1, 2]", True),)))
+    groups = []
+    for arm in reversed(arms):
+        who: dict[str, Any] = {"backend": arm.backend, "backend_version": "1"}
+        rows = [
+            synthetic.row(**who, instance=number, instance_name=instance.name)
+            for number, instance in enumerate(derived.instances)
+        ]
+        groups.append([(row, b"") for row in rows])
+    run = synthetic.write_run(tmp_path, groups, synthetic.info(tuple(arms)))
+    assert list(spelling_frame(run).columns) == ["family", "spelling", "slow", "quick"]
 
 
 def test_a_run_over_spellings_and_its_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

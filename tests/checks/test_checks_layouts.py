@@ -326,6 +326,20 @@ def test_a_name_that_one_alternative_forces_is_forced_though_another_does_not_li
     }
 
 
+def test_what_cannot_go_on_behind_the_forced_text_either_is_lost_and_not_spelled_otherwise() -> None:
+    """Every string begins with the quotation mark that is forced. But this backend takes the pattern for
+    anchored, so that behind the mark it lets one of two letters stand only."""
+    kind = with_objects(Forcing, r'root ::= "\"" ("a" | "b") "\""')
+    anchors = declaring(COMPACT, vocabulary=load_vocabulary("probe"), kind=kind)
+    found = findings_of(anchors, {"type": "string", "pattern": "a|b"}, b'"ab"')
+    at_start = {one.cause: one.examples for one in found if one.position == 0}
+    assert at_start.keys() > {"canonical_only"} and all(
+        (bytes.fromhex(text)[1:2] in b"ab") == (cause == "canonical_only")
+        for cause, examples in at_start.items()
+        for text in examples
+    )
+
+
 SCHEMAS: list[tuple[Any, bytes]] = [
     (AB, b'{"a":1,"b":2}'),
     ({"type": "string", "pattern": "^a"}, b'"ab"'),

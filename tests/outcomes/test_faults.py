@@ -9,8 +9,8 @@ from types import ModuleType
 import pytest
 
 from harness.checks import category, checks
-from harness.outcomes.faults import Fault, fault_frame, faults
-from harness.rows.row import CHECKS_MODE, Finding
+from harness.outcomes.faults import NOT_BEGUN, Fault, fault_frame, faults
+from harness.rows.row import CHECKS_MODE, OUT_OF_TIME, Finding
 
 
 def test_every_check_has_a_category() -> None:
@@ -42,7 +42,13 @@ def test_faults_are_counted_by_case(synthetic: ModuleType) -> None:
             instance=None,
             findings=(over, over, said, Finding("the_mask_is_exact", None, "m", cause="more")),
         ),
-        synthetic.row(mode=CHECKS_MODE, instance=None, case_id="b" * 12, findings=(said,)),
+        synthetic.row(
+            mode=CHECKS_MODE,
+            instance=None,
+            case_id="b" * 12,
+            findings=(said,),
+            checks={"the_mask_is_exact": "failed", "a_copy_is_independent": OUT_OF_TIME},
+        ),
         synthetic.row(backend="beta", status="timeout", phase="fill", accepted=None),
         synthetic.row(backend="beta", status="harness_error", phase="check", accepted=None, mode=CHECKS_MODE),
         synthetic.row(backend="beta", status="ok", findings=(Finding("mask_accept_mismatch", 2, "y"),)),
@@ -57,6 +63,7 @@ def test_faults_are_counted_by_case(synthetic: ModuleType) -> None:
         Fault("masks", "mask accept mismatch", ""): ("", "1"),
         Fault("masks", "the mask is exact", "canonical_only"): ("2*", ""),
         Fault("masks", "the mask is exact", "partial_utf8"): ("1", ""),
+        NOT_BEGUN: ("1", ""),
     }
     assert [each.category for each in table] == [
         "breakage",
@@ -65,6 +72,7 @@ def test_faults_are_counted_by_case(synthetic: ModuleType) -> None:
         "masks",
         "masks",
         "masks",
+        "not judged",
     ]
 
 

@@ -29,6 +29,7 @@ LARGE = ("results", "json_schema_masks")
     [
         "faults",
         "known_bugs",
+        "keywords",
         "vocabularies",
         "gpu",
         *(pytest.param(n, marks=pytest.mark.long) for n in LARGE),
@@ -55,8 +56,6 @@ def test_a_table_that_was_changed_is_seen(findings: ModuleType) -> None:
     assert changed != text and findings.page(changed) == text
 
 
-@pytest.mark.parametrize(
-    "name", ["keywords", "versions", "engines", "kernels", "llama_cpp", "more_backends", "corpora"]
-)
+@pytest.mark.parametrize("name", ["versions", "engines", "kernels", "llama_cpp", "more_backends", "corpora"])
 def test_what_is_not_made_from_published_rows_says_its_commit(name: str) -> None:
     assert STAMP.search((ROOT / "docs" / f"{name}.md").read_text("utf-8"))

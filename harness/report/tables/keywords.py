@@ -28,8 +28,9 @@ def keywords_json(table: TruthTable) -> str:
     return json.dumps({"arms": arms, "states": list(STATES), **sections}, indent=1) + "\n"
 
 
-def keywords_markdown(table: TruthTable) -> str:
-    """Returns a table for each section, after one of how often each state occurs."""
+def keywords_markdown(table: TruthTable, with_legend: bool = True) -> str:
+    """Returns a table for each section, after one of how often each state occurs, and before what the words
+    mean."""
     heads = [markdown(" ".join(part for part in arm if part)) for arm in table.arms]
     parts = [
         markdown_table(
@@ -43,7 +44,8 @@ def keywords_markdown(table: TruthTable) -> str:
                 for key, line in lines.items()
             ]
             parts.append(markdown_table([SECTIONS[section], *heads], cells))
-    parts.append("".join(f"- {word}: {meaning}\n" for word, meaning in LEGEND.items()))
+    if with_legend:
+        parts.append("".join(f"- {word}: {meaning}\n" for word, meaning in LEGEND.items()))
     return "\n".join(parts)
 
 

@@ -79,7 +79,8 @@ def spelling_frame(run: Path) -> pd.DataFrame:
     documented = {
         names[arm.backend, arm.version, arm.options]: frozenset(arm.documented) for arm in info.arms
     }
-    named = {names[key]: counts for key, counts in table.items()}
+    # The arms in the order in which the run has them, and not in that in which they were done.
+    named = {name: table[key] for key, name in names.items() if key in table}
     columns = {
         name: [_cell(counts[spelling], name, spelling, documented) for spelling in FAMILY]
         for name, counts in named.items()

@@ -124,6 +124,16 @@ def allows_only_the_canonical_token_of_forced_text(here: ReferenceObject, allowe
 
 
 @bends_to("")
+def allows_only_the_canonical_token_and_nothing_behind_it(here: ReferenceObject, allowed: TokenSet) -> None:
+    forced = here.fast_forward_tokens()
+    was_forced = len(here._states) > 1 and here._language.forced(here._states[-2], 1)
+    if forced or was_forced:
+        allowed[:] = False
+    if forced and not was_forced:
+        allowed[forced[0]] = True
+
+
+@bends_to("")
 def allows_only_one_token_that_is_more_than_forced(here: ReferenceObject, allowed: TokenSet) -> None:
     if here._language.forced(here._states[-1], 3) == b"ab":
         allowed[:] = False
