@@ -17,7 +17,8 @@ from harness.backend.describe import Description
 from harness.backend.registry import parse_specs
 from harness.backend.vocabulary import prepare_vocabulary
 from harness.backend.vocabulary.fetched import with_all
-from harness.cases.suite import MEASURED, find_suite, walked_by_default
+from harness.cases.plan import check_named
+from harness.cases.suite import MEASURED, find_suite, refuse_unreadable, walked_by_default
 from harness.errors import BadInput
 from harness.measure.engine import MeasureEngine
 from harness.measure.estimate import Comparison, compare, confirmation, flagged, undecided
@@ -80,8 +81,10 @@ def measure(request: MeasureRequest, say: Callable[[str], None]) -> tuple[Path, 
 def _with_reference(scouting: RunRequest, reference: str, say: Callable[[str], None]) -> Description:
     """Returns what the run's arms are, one of which is the reference. Raises BadInput if none is, before
     minutes were spent on scouting: which arms a text means is known once their versions are."""
-    for name in scouting.suites:
-        find_suite(name)
+    suites = [find_suite(name) for name in scouting.suites]
+    if scouting.only:
+        check_named(suites, scouting.only)
+    refuse_unreadable(suites)
     vocabularies = tuple(map(prepare_vocabulary, with_all(scouting.vocabularies or ())))
     described = look_at(parse_specs(scouting.backends), vocabularies, say)
     measured_arms(described.arms, reference)

@@ -318,8 +318,12 @@ BAD: dict[str, tuple[list[str], str]] = {
     ),
     "check": (["check", "llguidence"], 'did you mean "llguidance"?'),
     "jobs": (["run", "small.json", "--backends", "unconstrained", "--jobs", "0"], "whole number above 0"),
+    "measured": (
+        ["measure", "broken.json", "--backends", "unconstrained", "--base", "unconstrained"],
+        "broken.json:2:1: malformed JSON",
+    ),
 }
-BEFORE_BACKENDS = ("suite", "json", "grammar", "case", "vocabulary", "jobs")
+BEFORE_BACKENDS = ("suite", "json", "grammar", "case", "vocabulary", "jobs", "measured")
 """What is told before backends are looked at, which takes seconds."""
 
 
