@@ -18,13 +18,14 @@ import re
 import shutil
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
+import pandas as pd
 from endings import script
 from gpu_figures import Figures
 from gpu_report import anchors, asked
@@ -38,13 +39,13 @@ from harness.checks.documents import TOKENS_LEAD
 from harness.checks.layouts import LAYOUT_IS_WRITTEN
 from harness.errors import OK, BadInput
 from harness.outcomes.case_state import CaseState
-from harness.outcomes.faults import fault_frame
+from harness.outcomes.faults import Cases, fault_frame
 from harness.outcomes.keywords import table_of
 from harness.outcomes.outcome import is_documented, walk_verdict
 from harness.report.page.page import write_report
 from harness.report.tables.instances import to_text
 from harness.report.tables.keywords import keywords_markdown
-from harness.report.tables.masks import masks_frame
+from harness.report.tables.masks import COLUMNS, masks_frame
 from harness.report.tables.spelling import spelling_frame
 from harness.rows.row import Row
 from harness.rows.store import PACKED, ROWS, packed, read_info, read_rows
@@ -64,8 +65,9 @@ BLOCK = re.compile(
     re.DOTALL,
 )
 
+Of = TypeVar("Of")
 Cell = TypeVar("Cell")
-"""What a table says of one arm on one vocabulary."""
+"""An arm, or a vocabulary and an arm, and what a table says of it."""
 
 BROKEN = {"timeout": "timeout", "oom": "out of memory", "crash": "crash", "backend_error": "exception"}
 """What docs/known_bugs.md calls a walk that broke."""
@@ -185,14 +187,14 @@ def exact_of(run: Path) -> dict[tuple[str, str], str]:
     return {(one["vocabulary"], one["arm"]): f"{one['exact']:,} of {one['cases']:,}" for one in lines}
 
 
-def joined(of_runs: Iterable[Mapping[tuple[str, str], Cell]]) -> dict[tuple[str, str], Cell]:
-    """Returns what runs say by vocabulary and arm: what a later one says stands in the place of the same arm
-    of an earlier one, another version of it too."""
+def joined(of_runs: Iterable[Mapping[Of, Cell]]) -> dict[Of, Cell]:
+    """Returns what runs say by arm, or by vocabulary and arm: what a later one says stands in the place of
+    the same arm of an earlier one, another version of it too."""
     first, *later = of_runs
     found = dict(first)
     for of_run in later:
         assert of_run.keys() <= found.keys(), "a newer arm has the name of one in the first run"
-        found |= of_run
+        found.update(of_run)
     return found
 
 
@@ -261,45 +263,63 @@ def walked_below(folder: Path) -> dict[tuple[str, str], Walked]:
     return found
 
 
-def masks(run: Path, _: str) -> str:
+def masks(runs: Sequence[Path]) -> str:
     """Returns at how many places the masks are right, by vocabulary, arm and dialect."""
-    return to_text(masks_of(run), "markdown").strip()
+    lines = joined(map(mask_lines, runs)).values()
+    frame = pd.DataFrame([line for of_arm in lines for line in of_arm], columns=COLUMNS, dtype=object)
+    return to_text(frame, "markdown").strip()
 
 
-def mask_causes(run: Path, _: str) -> str:
+def mask_lines(run: Path) -> dict[tuple[str, str], list[dict[Hashable, Any]]]:
+    """Returns the lines of a run in that table, by vocabulary and arm."""
+    lines: dict[tuple[str, str], list[dict[Hashable, Any]]] = {}
+    for line in masks_of(run).to_dict("records"):
+        lines.setdefault((line["vocabulary"], line["arm"]), []).append(line)
+    return lines
+
+
+def mask_causes(runs: Sequence[Path]) -> str:
     """Returns in how many cases each cause makes masks of JSON Schema and structural tags wrong, by arm; a
     case may stand in several lines. Causes of few cases stand in one line together."""
-    info = read_info(run)
-    names = arm_names(info.arms)
-    cases: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    documented: set[tuple[str, str, str]] = set()
-    for row in read_rows(run):
-        for finding in row.findings:
-            if finding.check in WRONG and finding.cause != "more":
-                kind = (WRONG[finding.check], finding.cause)
-                name = names[row.backend, row.backend_version, row.options]
-                cases[kind][name].add(row.case_id)
-                documented |= {(*kind, name)} if finding.documented else set()
-    arms = list(names.values())
+    arms = joined(map(causes_of, runs))
+    kinds = list(dict.fromkeys(kind for of_arm in arms.values() for kind in of_arm))
     lines = [f"| tokens are | cause | {' | '.join(arms)} |", f"| --- | --- |{' --- |' * len(arms)}"]
     for wrong in WRONG.values():
-        of_wrong = {cause: cases[way, cause] for way, cause in list(cases) if way == wrong}
-        common = [cause for cause, of_arms in of_wrong.items() if sum(map(len, of_arms.values())) >= FEW]
-        for cause in sorted(common, key=lambda cause: (-sum(map(len, of_wrong[cause].values())), cause)):
+        cases = {
+            kind: [of_arm.get(kind, Cases()) for of_arm in arms.values()]
+            for kind in kinds
+            if kind[0] == wrong
+        }
+        counts = {kind: sum(len(one.cases) for one in of_kind) for kind, of_kind in cases.items()}
+        for kind in sorted(cases, key=lambda kind: (-counts[kind], kind)):
+            if counts[kind] >= FEW:
+                cells = [
+                    f"{len(one.cases)}{' (documented)' if one.cases and not one.undocumented else ''}"
+                    for one in cases[kind]
+                ]
+                lines.append(f"| {wrong} | `{kind[1]}` | {' | '.join(cells)} |")
+        if rare := [kind for kind in cases if counts[kind] < FEW]:
             cells = [
-                f"{len(of_wrong[cause][name])}"
-                + (" (documented)" if (wrong, cause, name) in documented else "")
-                for name in arms
+                str(len({case for one in of_arm if one.undocumented for case in one.cases}))
+                for of_arm in zip(*(cases[kind] for kind in rare), strict=True)
             ]
-            lines.append(f"| {wrong} | `{cause}` | {' | '.join(cells)} |")
-        rare = sorted(set(of_wrong) - set(common))
-        if rare:
-            counts = []
-            for name in arms:
-                own = [of_wrong[cause][name] for cause in rare if (wrong, cause, name) not in documented]
-                counts.append(str(len(set[str]().union(*own))))
-            lines.append(f"| {wrong} | {len(rare)} rarer causes, if not documented | {' | '.join(counts)} |")
+            lines.append(f"| {wrong} | {len(rare)} rarer causes, if not documented | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def causes_of(run: Path) -> dict[str, dict[tuple[str, str], Cases]]:
+    """Returns the cases of each way of being wrong and cause, by arm."""
+    info = read_info(run)
+    names = arm_names(info.arms)
+    arms: dict[str, dict[tuple[str, str], Cases]] = {name: {} for name in names.values()}
+    for row in read_rows(run):
+        of_arm = arms[names[row.backend, row.backend_version, row.options]]
+        for finding in row.findings:
+            if finding.check in WRONG and finding.cause != "more":
+                cases = of_arm.setdefault((WRONG[finding.check], finding.cause), Cases())
+                cases.cases.add((row.suite, row.case_id))
+                cases.undocumented |= not finding.documented
+    return arms
 
 
 def gpu(section: Callable[[Figures], Iterator[str]]) -> Callable[[Path, str], str]:
@@ -316,6 +336,8 @@ OF_RUNS: dict[str, Callable[[Sequence[Path]], str]] = {
     "works_by_vocabulary": works_by_vocabulary,
     "exact_by_vocabulary": exact_by_vocabulary,
     "maskbench": maskbench,
+    "masks": masks,
+    "mask_causes": mask_causes,
 }
 """The tables that can have newer arms of a second run."""
 
@@ -326,8 +348,6 @@ TABLES: dict[str, Callable[[Path, str], str]] = {
     "keywords": keywords,
     "states": states,
     "times": times,
-    "masks": masks,
-    "mask_causes": mask_causes,
     "gpu_asked": gpu(asked),
     "gpu_anchors": gpu(anchors),
     "gpu_cost": gpu(cost),
