@@ -241,10 +241,11 @@ def _by_cause(shortfall: Shortfall) -> Iterator[tuple[str, list[int]]]:
     if _is_allowed_behind_zeros(shortfall, tokens):
         yield "number_form", tokens
         return
-    asserts_format = bool(shortfall.of_formats.any())
+    of_formats = [token for token in tokens if shortfall.of_formats[token]]
+    asserts_format = bool(of_formats)
     if asserts_format:
-        yield ASSERTED_FORMAT, np.flatnonzero(shortfall.of_formats).tolist()
-        tokens = np.flatnonzero(shortfall.missing & ~shortfall.of_formats).tolist()
+        yield ASSERTED_FORMAT, of_formats
+        tokens = [token for token in tokens if not shortfall.of_formats[token]]
     pieces = _pieces(shortfall, tokens)
     groups: dict[str, list[int]] = {}
     for token in tokens:

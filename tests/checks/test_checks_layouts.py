@@ -340,6 +340,15 @@ def test_what_cannot_go_on_behind_the_forced_text_either_is_lost_and_not_spelled
     )
 
 
+def test_what_can_go_on_behind_the_forced_text_has_no_second_cause_where_a_format_is_asserted() -> None:
+    kind = with_objects(Forcing, r'root ::= "\"" ("1.1.1.1" | "2.2.2.2") "\""')
+    asserts = declaring(COMPACT, vocabulary=load_vocabulary("probe"), kind=kind)
+    found = findings_of(asserts, {"type": "string", "format": "ipv4"}, b'"1.1.1.1"')
+    at_start = {one.cause: {*one.examples} for one in found if one.position == 0}
+    assert at_start["canonical_only"] and at_start["asserted_format"]
+    assert sum(map(len, at_start.values())) == len(set[str]().union(*at_start.values()))
+
+
 SCHEMAS: list[tuple[Any, bytes]] = [
     (AB, b'{"a":1,"b":2}'),
     ({"type": "string", "pattern": "^a"}, b'"ab"'),
