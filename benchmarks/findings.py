@@ -44,7 +44,7 @@ from harness.outcomes.keywords import table_of
 from harness.outcomes.outcome import is_documented, walk_verdict
 from harness.report.page.page import write_report
 from harness.report.tables.instances import to_text
-from harness.report.tables.keywords import keywords_markdown
+from harness.report.tables.keywords import keyword_tables
 from harness.report.tables.masks import COLUMNS, masks_frame
 from harness.report.tables.spelling import spelling_frame
 from harness.rows.row import Row
@@ -122,7 +122,7 @@ def known_bugs(run: Path, old: str) -> str:
 def keywords(run: Path, _: str) -> str:
     """Returns how often each state occurs, and the state of each keyword, pair and place, by arm; the words
     are explained by the page."""
-    return keywords_markdown(table_of(run), with_legend=False).strip()
+    return "\n".join(keyword_tables(table_of(run))).strip()
 
 
 def cell(rows: Sequence[Row]) -> str:

@@ -230,14 +230,13 @@ def _finding(subject: Subject, place: Place, cause: str, tokens: list[int]) -> F
 def _by_cause(shortfall: Shortfall) -> Iterator[tuple[str, list[int]]]:
     """Yields causes, each with the missing tokens that have it."""
     tokens = np.flatnonzero(shortfall.missing).tolist()
-    if _is_forced(shortfall):
-        (only,) = np.flatnonzero(shortfall.allowed).tolist()
+    if (only := _forced(shortfall)) is not None:
         lost = lost_behind(shortfall.subject, shortfall.place, only, tokens)
         if kept := sorted({*tokens} - {*lost}):
             yield "canonical_only", kept
+        if not lost:
+            return
         tokens = lost
-    if not tokens:
-        return
     if _is_allowed_behind_zeros(shortfall, tokens):
         yield "number_form", tokens
         return
@@ -263,19 +262,21 @@ def _by_cause(shortfall: Shortfall) -> Iterator[tuple[str, list[int]]]:
             yield _cause(shortfall, of_kind, kind), of_kind
 
 
-def _is_forced(shortfall: Shortfall) -> bool:
-    """Is the only token that is allowed a piece of a text that every document goes on with? Where all that
-    is missing ends inside a character, the backend must say that it forces this token: some backends know no
-    such pieces."""
+def _forced(shortfall: Shortfall) -> int | None:
+    """Returns the only token that is allowed, if it is a piece of a text that every document goes on with.
+    Where all that is missing ends inside a character, the backend must say that it forces this token: some
+    backends know no such pieces."""
     subject, allowed = shortfall.subject, np.flatnonzero(shortfall.allowed).tolist()
     texts, before = subject.vocabulary.tokens, shortfall.place.text
     if len(allowed) != 1 or not (text := texts[allowed[0]]):
-        return False
+        return None
     if shortfall.documents.forced(shortfall.state, len(text)) != text:
-        return False
+        return None
     missing = np.flatnonzero(shortfall.missing).tolist()
     is_partial = all(ends_inside_a_character(before + texts[token]) for token in missing)
-    return not is_partial or forced_token(subject.compiled, shortfall.place.tokens, allowed) is not None
+    if is_partial and forced_token(subject.compiled, shortfall.place.tokens, allowed) is None:
+        return None
+    return int(allowed[0])
 
 
 def _pieces(shortfall: Shortfall, tokens: list[int]) -> set[int]:

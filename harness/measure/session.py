@@ -82,8 +82,7 @@ def _with_reference(scouting: RunRequest, reference: str, say: Callable[[str], N
     """Returns what the run's arms are, one of which is the reference. Raises BadInput if none is, before
     minutes were spent on scouting: which arms a text means is known once their versions are."""
     suites = [find_suite(name) for name in scouting.suites]
-    if scouting.only:
-        check_named(suites, scouting.only)
+    check_named(suites, scouting.only)
     refuse_unreadable(suites)
     vocabularies = tuple(map(prepare_vocabulary, with_all(scouting.vocabularies or ())))
     described = look_at(parse_specs(scouting.backends), vocabularies, say)

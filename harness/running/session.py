@@ -155,8 +155,7 @@ def run(
     if len(set(names)) < len(names):
         raise BadInput(f"a vocabulary is named twice in {','.join(names)}; keep one")
     folder, run_id = _folder(request)
-    if request.only:
-        check_named(suites, request.only)
+    check_named(suites, request.only)
     with locked(folder):
         if described is None:
             refuse_unreadable(suites)

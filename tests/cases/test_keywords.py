@@ -13,11 +13,9 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-import synthetic
 from places import ROOT
-from synthetic import HOSTILE, row
+from synthetic import HOSTILE, row, slow_and_quick
 
-from harness.backend.arm import Arm
 from harness.backend.grammar import Grammar
 from harness.cases.case import Case, json_text
 from harness.cases.keywords.generate import NoInstance, case_of, suite_text
@@ -488,14 +486,8 @@ def test_markdown_has_a_cell_for_every_arm_in_every_line() -> None:
 
 
 def test_the_arms_of_a_run_stand_in_the_order_of_its_command(tmp_path: Path) -> None:
-    """Their rows come as they are done, the fastest first."""
-    arms = [Arm(name, "1", "", "", ("json_schema",), "bitmask") for name in ("slow", "quick")]
-    groups = []
-    for arm in reversed(arms):
-        who: dict[str, Any] = {"backend": arm.backend, "backend_version": "1"}
-        rows = [row(**who, instance=n, tags=("keyword:k", "decides:k"), **RIGHT[n]) for n in range(2)]
-        groups.append([(each, b"") for each in rows])
-    run = synthetic.write_run(tmp_path, groups, synthetic.info(tuple(arms)))
+    walks = [dict(instance=n, tags=("keyword:k", "decides:k"), **RIGHT[n]) for n in range(2)]
+    run = slow_and_quick(tmp_path, walks)
     assert [backend for backend, *_ in table_of(run).arms] == ["slow", "quick"]
 
 

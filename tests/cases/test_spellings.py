@@ -21,7 +21,6 @@ from miniatures.wrong_walks import (
     RefusesExponents,
 )
 
-from harness.backend.arm import Arm
 from harness.backend.grammar import Adapter, Grammar
 from harness.backend.vocabulary import byte_vocabulary
 from harness.cases.case import Case, Instance, case_id
@@ -291,19 +290,10 @@ def test_layouts_and_respellings_keep_the_letters() -> None:
 
 
 def test_the_arms_stand_in_the_order_of_the_command(tmp_path: Path) -> None:
-    """Their rows come as they are done, the fastest first."""
-    arms = [Arm(name, "1", "", "", ("json_schema",), "bitmask") for name in ("slow", "quick")]
     grammar = Grammar("json_schema", "{}")
     derived = spelled(Case(case_id(grammar), "a case", grammar, (Instance("one", b"[1, 2]", True),)))
-    groups = []
-    for arm in reversed(arms):
-        who: dict[str, Any] = {"backend": arm.backend, "backend_version": "1"}
-        rows = [
-            synthetic.row(**who, instance=number, instance_name=instance.name)
-            for number, instance in enumerate(derived.instances)
-        ]
-        groups.append([(row, b"") for row in rows])
-    run = synthetic.write_run(tmp_path, groups, synthetic.info(tuple(arms)))
+    walks = [{"instance": at, "instance_name": each.name} for at, each in enumerate(derived.instances)]
+    run = synthetic.slow_and_quick(tmp_path, walks)
     assert list(spelling_frame(run).columns) == ["family", "spelling", "slow", "quick"]
 
 

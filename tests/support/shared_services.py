@@ -74,8 +74,9 @@ def services_are_shared() -> Iterator[None]:
             unsettled.add(process)
         try:
             answer = ASK(service, message, blob, seconds=seconds)
-        except Lost as lost:  # pytest shows it below a test that fails
-            print(f"a shared service was lost ({lost.cause}): {lost}", file=sys.stderr)
+        except Lost as lost:
+            if process in begun:  # pytest shows it below a test that fails
+                print(f"a shared service was lost ({lost.cause}): {lost}", file=sys.stderr)
             raise
         if process is not None:  # else it may be at work on that question still, or have lost its child
             unsettled.discard(process)

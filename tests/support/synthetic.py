@@ -99,6 +99,18 @@ def write_run(
     return folder
 
 
+def slow_and_quick(folder: Path, walks: Iterable[dict[str, Any]]) -> Path:
+    """Returns a run of two arms, of each of which the walks are told by some fields. Their rows come as they
+    are done, those of the second arm, `quick`, first."""
+    arms = [Arm(name, "1", "", "", ("json_schema",), "bitmask") for name in ("slow", "quick")]
+    fields = list(walks)
+    groups = [
+        [(row(backend=arm.backend, backend_version="1", **each), b"") for each in fields]
+        for arm in reversed(arms)
+    ]
+    return write_run(folder, groups, info(arms))
+
+
 def case(
     number: int,
     instances: Sequence[tuple[str, bytes, bool | None]],

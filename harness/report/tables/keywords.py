@@ -28,9 +28,14 @@ def keywords_json(table: TruthTable) -> str:
     return json.dumps({"arms": arms, "states": list(STATES), **sections}, indent=1) + "\n"
 
 
-def keywords_markdown(table: TruthTable, with_legend: bool = True) -> str:
-    """Returns a table for each section, after one of how often each state occurs, and before what the words
-    mean."""
+def keywords_markdown(table: TruthTable) -> str:
+    """Returns the tables of `keyword_tables`, and what the words in them say."""
+    legend = "".join(f"- {word}: {meaning}\n" for word, meaning in LEGEND.items())
+    return "\n".join([*keyword_tables(table), legend])
+
+
+def keyword_tables(table: TruthTable) -> list[str]:
+    """Returns a table of how often each state occurs, and then one for each section, in Markdown."""
     heads = [markdown(" ".join(part for part in arm if part)) for arm in table.arms]
     parts = [
         markdown_table(
@@ -44,9 +49,7 @@ def keywords_markdown(table: TruthTable, with_legend: bool = True) -> str:
                 for key, line in lines.items()
             ]
             parts.append(markdown_table([SECTIONS[section], *heads], cells))
-    if with_legend:
-        parts.append("".join(f"- {word}: {meaning}\n" for word, meaning in LEGEND.items()))
-    return "\n".join(parts)
+    return parts
 
 
 def keywords_text(table: TruthTable, width: int = 80) -> str:
