@@ -168,7 +168,13 @@ class Timed:
     @property
     def why_not(self) -> str:
         """Returns why no figure is made of the times, in a few words; empty where one is."""
-        return "" if self.is_enough else f"samples of only {self.cases:,} of {self.of:,} cases"
+        if self.is_enough:
+            return ""
+        return (
+            f"samples of only {self.cases:,} of {self.of:,} cases"
+            if self.cases
+            else "no samples lie beside these rows"
+        )
 
 
 @dataclass

@@ -82,6 +82,7 @@ def advice_json(advice: Advice, page: Path) -> dict[str, Any]:
         "changes": [asdict(change) for change in advice.changes],
         "unchanged": list(advice.unchanged),
         "not_looked_at": advice.not_looked_at,
+        "with_all": advice.with_all,
         "run": str(advice.folder),
         "page": str(page),
     }

@@ -136,7 +136,7 @@ def test_backends_share_a_risk_only_where_the_same_output_shows_it(
         (("alpha",), 'alpha accepts `{"xs": []}`, which `xs.contains` forbids.'),
         (
             ("beta:any_whitespace=false",),
-            "beta:any_whitespace=false allows raw control characters: allows 5 tokens",
+            "beta:any_whitespace=false allows raw control characters: allows 5 tokens.",
         ),
     ]
     (both,) = _answer(synthetic, tmp_path / "alike", [IGNORES], [IGNORES]).risks
@@ -151,7 +151,7 @@ def test_a_check_of_the_interface_that_fails_in_many_cases_is_one_risk(
     answer = _answer(synthetic, tmp_path, [failing, other, failing, failing])
     assert [risk.sentence for risk in answer.risks] == [
         "With alpha “a copy is independent” does not hold: a copy moved. It is the same in 2 more cases.",
-        "With alpha “a refused token does not move” does not hold: it moved",
+        "With alpha “a refused token does not move” does not hold: it moved.",
     ]
 
 
@@ -434,7 +434,7 @@ def test_what_is_not_kept_is_told_as_what_it_is(synthetic: ModuleType, tmp_path:
     beyond = _answer(synthetic, tmp_path / "beyond", [{}], [found("no_document")])
     assert beyond.sentence.endswith("is silently wrong in 1 (text with which no document goes on).")
     assert beyond.risks_elsewhere[0].sentence == (
-        "beta:any_whitespace=false allows text with which no document goes on: allows 5"
+        "beta:any_whitespace=false allows text with which no document goes on: allows 5."
     )
 
 
@@ -468,7 +468,9 @@ def test_what_a_walk_wrote_is_shown_with_the_constraint_that_it_violates(
 ) -> None:
     wrote = Finding("walks_end_and_validate", 3, "it violates", "invalid", examples=(b'{"xs": [2]}'.hex(),))
     answer = _answer(synthetic, tmp_path, [CHECKED | {"findings": (wrote,)}, {}])
-    assert answer.risks[0].sentence == ('alpha lets this through, which `xs.contains` forbids: `{"xs": [2]}`')
+    assert answer.risks[0].sentence == (
+        'alpha lets this through, which `xs.contains` forbids: `{"xs": [2]}`.'
+    )
 
 
 def test_a_control_is_never_recommended_and_in_no_risk(synthetic: ModuleType, tmp_path: Path) -> None:
@@ -526,7 +528,7 @@ def test_another_fault_is_named_where_words_say_it(synthetic: ModuleType, tmp_pa
         "“rollback restores the mask” does not hold: a bit differs",
     ]
     said = [risk.sentence for risk in answer.risks_elsewhere]
-    assert f"{name} takes bytes that are no UTF-8: the mask allows b'\\xa0'" in said
+    assert f"{name} takes bytes that are no UTF-8: the mask allows b'\\xa0'." in said
 
 
 def test_a_refused_only_case_is_told_once(synthetic: ModuleType, tmp_path: Path) -> None:

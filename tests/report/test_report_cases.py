@@ -24,6 +24,7 @@ from harness.report.cases import data, explorer
 from harness.report.cases.cases import Cases
 from harness.report.cases.data import Explored, explore, fit
 from harness.report.cases.explorer import LISTED
+from harness.report.cases.failing import shortened
 from harness.report.cases.groups import Signed, differs, grouped
 from harness.report.page.lines import Line, RunSeen
 from harness.report.page.page import render, write_report
@@ -84,6 +85,17 @@ def test_an_arm_that_solves_nothing_makes_no_difference() -> None:
     ]
     (group,) = grouped(cases, range(4), frozenset({1}))
     assert group.vector == ("refused", "") and not group.different
+
+
+def test_numbers_are_taken_out_of_a_message_but_not_out_of_a_word() -> None:
+    assert (
+        shortened("invalid utf8 is refused at once (surrogate)")
+        == "invalid utf8 is refused at once (surrogate)"
+    )
+    assert (
+        shortened("byte 12 of 0x7f3a is no UTF-8, in rule_17\nmore") == "byte # of # is no UTF-8, in rule_#"
+    )
+    assert shortened('keys: ["uniqueItems"]') == "keys: …"
 
 
 # ------------------------------------------------------------------------------------------------------- data

@@ -75,12 +75,15 @@ class Advice:
     @property
     def with_all(self) -> str:
         """Returns, as a clause, on how many cases the backend to use works with all changes; empty where it
-        gains none."""
+        gains none, and of a single case, whose change says it."""
         best = self.answer.best
         gained = 0 if best is None else sum(best.name in change.gained for change in self.changes)
-        if best is None or not gained:
+        if best is None or not gained or best.counts.cases == 1:
             return ""
-        return f"with all of them {best.name} works on {best.works + gained} of the {best.counts.cases}"
+        changed = "all of them" if len(self.changes) > 1 else "it"
+        works, cases = best.works + gained, best.counts.cases
+        reached = f"all {cases}" if works == cases else f"{works} of the {cases}"
+        return f"with {changed} {best.name} works on {reached}"
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -34,8 +34,10 @@ def evidence(case: CaseAnswer, longest: int = LONGEST_EVIDENCE) -> str:
 
 
 def sentence_of(case: CaseAnswer, names: Sequence[str]) -> str:
-    """Returns what goes wrong in the case with these backends, and what shows it."""
-    return _risk_sentence(case.state, listed(names), "" if len(names) > 1 else "s", case.proof)
+    """Returns what goes wrong in the case with these backends, and what shows it. What was said by a check or
+    a backend ends the sentence often, and mostly without a full stop."""
+    sentence = _risk_sentence(case.state, listed(names), "" if len(names) > 1 else "s", case.proof)
+    return sentence if sentence.endswith((".", "…", "!", "?")) else f"{sentence}."
 
 
 def is_shown_by(case: CaseAnswer, other: CaseAnswer) -> bool:
@@ -47,10 +49,9 @@ def is_shown_by(case: CaseAnswer, other: CaseAnswer) -> bool:
 
 def and_in_more(sentence: str, count: int) -> str:
     """Returns the sentence of a risk, and behind it that so many more cases share it."""
-    if not count:
-        return sentence
-    end = "" if sentence.endswith((".", "…")) else "."
-    return f"{sentence}{end} It is the same in {count} more case{'' if count == 1 else 's'}."
+    return (
+        f"{sentence} It is the same in {count} more case{'' if count == 1 else 's'}." if count else sentence
+    )
 
 
 def _risk_sentence(state: CaseState, names: str, ending: str, proof: Proof | None) -> str:

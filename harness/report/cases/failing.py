@@ -242,9 +242,10 @@ def _message_of(row: Row, kind: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """Returns the first line of a message without its particulars."""
+    """Returns the first line of a message without its particulars; what a digit in a word such as `utf8` says
+    stays."""
     first = text.strip().split("\n", 1)[0][:300]
-    first = re.sub(r"0x[0-9a-fA-F]+|\d+", "#", first)
+    first = re.sub(r"0x[0-9a-fA-F]+|(?<![A-Za-z])(?<![Uu][Tt][Ff]-)\d+", "#", first)
     return re.sub(r"\{.*|\[.*", "…", first)[:120]
 
 
