@@ -33,7 +33,7 @@ def add(verbs: Verbs) -> None:
         metavar="GOOD..BAD",
         help="two versions, the older one first, of which the case comes to different ends",
     )
-    add_suites(parser, "all our suites", "; where the case is")
+    add_suites(parser, "seven of ours; with --slower: speed", "; where the case is")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--case", metavar="CASE", help="a case's name or id")
     what.add_argument(

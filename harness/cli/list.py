@@ -66,10 +66,12 @@ def _suites(options: argparse.Namespace) -> int:
         suite = find_suite(name)
         sizes = [len(case.instances) for case in read_cases(suite)]
         size = {"cases": len(sizes), "instances": sum(sizes)}
-        suites.append({"name": name, "version": suite.version, **size, "description": suite.description})
+        about = {"version": suite.version, "by_default": suite.by_default, **size}
+        suites.append({"name": name, **about, "description": suite.description})
     lines = [
         f"{suite['name']:18} version {suite['version']}, {counted(suite['cases'], 'case')}, "
         f"{counted(suite['instances'], 'instance')}: {suite['description']}"
+        f"{'' if suite['by_default'] else ' (by name only)'}"
         for suite in suites
     ]
     own = (

@@ -72,7 +72,7 @@ def add(verbs: Verbs) -> None:
     for option, help, default in (
         ("--connect-timeout", "until a connection is there", 5.0),
         ("--first-timeout", "until the first text comes", 60.0),
-        ("--stall-timeout", "between two messages", 30.0),
+        ("--stall-timeout", "between two messages with text", 30.0),
         ("--timeout", "for a whole request", 120.0),
     ):
         add_number(deadlines, option, positive_number, help, default=default, metavar="S")

@@ -50,7 +50,7 @@ def add(verbs: Verbs) -> None:
         ],
         help="walk suites through backends and store what was seen",
     )
-    add_suites(parser, "all our suites")
+    add_suites(parser, "seven of ours")
     add_backends(parser)
     add_vocabularies(parser)
     parser.add_argument(
@@ -271,8 +271,12 @@ def _request(options: argparse.Namespace, argv: Sequence[str], recorded: Recorde
 
 def _backends(options: argparse.Namespace, recorded: Recorded | None) -> str:
     """Returns what `--backends` names, else those of the record, else all that are installed."""
+    from harness.cases.suite import find_suite
+
     if options.backends is None and recorded is not None and recorded.backends:
         return recorded.backends
+    for name in options.suites:  # a mistyped name is told before all backends are looked at
+        find_suite(name)
     return asked_backends(options, say)
 
 

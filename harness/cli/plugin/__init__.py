@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="SUITE",
-        help="a suite's name, a folder or a file (default: the record's, else all of ours)",
+        help="a suite's name, a folder or a file (default: the record's, else seven of ours)",
     )
     group.addoption(
         "--grammarbench-vocabulary",
