@@ -30,6 +30,7 @@ from harness.oracle.automaton import DEAD, Automaton
 from harness.oracle.forced_text.compressed_fsm import split_jump
 from harness.rows.row import Finding
 from harness.text import counted
+from harness.walk.watched import collecting
 
 CATEGORY = "jump-forward"
 
@@ -150,27 +151,22 @@ def check_forced_text_is_found(subject: Subject) -> Iterator[Finding]:
     )
     bytes_forced = bytes_found = places = unanswered = 0
     missed: dict[str, list[tuple[int, Place, bytes, bytes]]] = {}
-    for place, grammar_object, _ in asked_at(subject, "forced text", "jump_forward"):
-        answer = ask(grammar_object.jump_forward, as_bytes)
-        truth = language.forced(subject.state_behind(language, place.tokens))
-        if isinstance(answer, Fault):
-            unanswered += bool(truth)
-            continue
-        right = shared_length(truth, answer)
-        if right < len(truth) and exact is None and by_trial(subject, place, truth) is not None:
-            continue  # its layout is one of several in which it writes
-        bytes_forced += len(truth)
-        bytes_found += right
-        places += bool(truth)
-        if right < len(truth):
-            cause = _why_missed(subject, place, truth, answer)
-            missed.setdefault(cause, []).append((len(truth) - right, place, truth, answer))
-    if not bytes_forced:
-        raise NotApplicable(
-            "it gives no answer where something is forced"
-            if unanswered
-            else "nothing is forced at these places"
-        )
+    with collecting() as late:
+        for place, grammar_object, _ in asked_at(subject, "forced text", "jump_forward"):
+            answer = ask(grammar_object.jump_forward, as_bytes)
+            truth = language.forced(subject.state_behind(language, place.tokens))
+            if isinstance(answer, Fault):
+                unanswered += bool(truth)
+                continue
+            right = shared_length(truth, answer)
+            if right < len(truth) and exact is None and by_trial(subject, place, truth) is not None:
+                continue  # its layout is one of several in which it writes
+            bytes_forced += len(truth)
+            bytes_found += right
+            places += bool(truth)
+            if right < len(truth):
+                cause = _why_missed(subject, place, truth, answer)
+                missed.setdefault(cause, []).append((len(truth) - right, place, truth, answer))
     for cause, here in missed.items():
         _, place, truth, answer = max(here, key=lambda miss: miss[0])
         yield Finding(
@@ -182,6 +178,13 @@ def check_forced_text_is_found(subject: Subject) -> Iterator[Finding]:
             instance=place.instance,
             examples=(answer.hex(), truth[:SHOWN_BYTES].hex()),
             walk=place.tokens,
+        )
+    late.again()
+    if not bytes_forced:
+        raise NotApplicable(
+            "it gives no answer where something is forced"
+            if unanswered
+            else "nothing is forced at these places"
         )
 
 

@@ -178,7 +178,8 @@ def _wrong_id(subject: Subject, spot: Spot, token: int) -> list[Finding] | None:
 
 def _refused_text(subject: Subject, spot: Spot, name: bytes) -> list[Finding] | None:
     """Returns a finding if the special token's name is refused where another text of its shape is taken,
-    spelled by the tokenizer (and under the mask) or byte by byte; None if that text is refused too."""
+    spelled by the tokenizer (and under the mask) or byte by byte; None if that text is refused too, or the
+    vocabulary can spell none."""
     ids = subject.vocabulary.ids_by_bytes
     control = _control(subject, name)
     taken = False
@@ -190,7 +191,11 @@ def _refused_text(subject: Subject, spot: Spot, name: bytes) -> list[Finding] | 
         refused = _first_refused(subject, spot, spelled(name), look)
         if refused is None:
             taken = True
-        elif _first_refused(subject, spot, spelled(control), look) is None and _is_valid(subject, spot, name):
+        elif (
+            control is not None
+            and _first_refused(subject, spot, spelled(control), look) is None
+            and _is_valid(subject, spot, name)
+        ):
             before = subject.vocabulary.decode(refused[:-1])
             refusal = (
                 f"after {before[-40:]!r}, {name_of(subject, refused[-1])} of the text {name!r} is "
@@ -212,15 +217,24 @@ def _finding(subject: Subject, spot: Spot, text: str, cause: str, walk: tuple[in
     )
 
 
-def _control(subject: Subject, name: bytes) -> bytes:
-    """Returns a text of the same shape that is no special token's."""
+def _control(subject: Subject, name: bytes) -> bytes | None:
+    """Returns a text of the same shape that is no special token's and that the vocabulary can spell byte by
+    byte; None if there is none."""
     specials = {special_token.encode() for special_token in subject.vocabulary.special_tokens.values()}
-    for shift in range(1, 26):
-        turned = LETTERS[shift:] + LETTERS[:shift]
-        control = name.translate(bytes.maketrans(LETTERS + LETTERS.upper(), turned + turned.upper()))
-        if control not in specials:
-            return control
-    return b"x" * len(name)
+    turned = [LETTERS[shift:] + LETTERS[:shift] for shift in range(1, 26)]
+    controls = [
+        name.translate(bytes.maketrans(LETTERS + LETTERS.upper(), letters + letters.upper()))
+        for letters in turned
+    ]
+    return next(
+        (
+            control
+            for control in (*controls, b"x" * len(name))
+            if control not in specials
+            and all(bytes([byte]) in subject.vocabulary.ids_by_bytes for byte in control)
+        ),
+        None,
+    )
 
 
 def _first_refused(subject: Subject, spot: Spot, tokens: list[int], look: bool) -> tuple[int, ...] | None:

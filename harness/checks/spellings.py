@@ -13,6 +13,7 @@ from harness.cases.spelled_json import read_document
 from harness.cases.spellings import FAMILY, LAYOUTS, RAW_DELETE, layouts, respelled
 from harness.checks.subject import NotApplicable, Subject
 from harness.rows.row import Finding
+from harness.walk.watched import collecting
 
 CATEGORY = "spellings"
 
@@ -34,15 +35,17 @@ def check_spellings_are_accepted(subject: Subject) -> Iterator[Finding]:
         raise NotApplicable("only JSON has spellings")
     refused: dict[str, list[Finding]] = {}
     tried: Counter[str] = Counter()
-    for number, name, text in islice(_documents(subject), subject.effort):
-        tried.update({name, *([RAW_DELETE] if DELETE in text else [])})
-        if (finding := _refusal(subject, name, text, number)) is not None:
-            refused.setdefault(finding.cause, []).append(finding)
-    if not tried:
-        raise NotApplicable("no valid instance that is accepted in any layout")
+    with collecting() as late:
+        for number, name, text in islice(_documents(subject), subject.effort):
+            tried.update({name, *([RAW_DELETE] if DELETE in text else [])})
+            if (finding := _refusal(subject, name, text, number)) is not None:
+                refused.setdefault(finding.cause, []).append(finding)
     for cause, findings in refused.items():
         shortest = min(findings, key=lambda finding: len(finding.examples[0]))
         yield replace(shortest, text=f"{shortest.text} ({len(findings)} of {tried[cause]} documents)")
+    late.again()
+    if not tried:
+        raise NotApplicable("no valid instance that is accepted in any layout")
 
 
 def _documents(subject: Subject) -> Iterator[tuple[int, str, bytes]]:

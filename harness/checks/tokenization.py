@@ -19,6 +19,7 @@ from harness.checks.subject import NotApplicable, Subject
 from harness.oracle.tokenizations import Tokenization, index_of, inside_character, spans, tokenizations
 from harness.oracle.trie import TokenSet
 from harness.rows.row import Finding
+from harness.walk.watched import collecting
 
 CATEGORY = "tokenization"
 
@@ -53,20 +54,22 @@ def check_every_tokenization_has_the_same_verdict(subject: Subject) -> Iterator[
     for number in numbers:
         text = subject.case.instances[number].content
         ways = other_tokenizations(subject, text, f"verdict {number}", len(numbers))
-        tried += len(ways)
+        before = tried
         hits: dict[str, list[tuple[Tokenization, Refusal]]] = {}
-        for way in ways:
-            looked = _strange(subject, subject.paths[number], way)
-            if subject.effort is not None:
-                looked = source.sample(looked, 1)
-            for cause, refusal in _refusals(subject, text, way.tokens, looked):
-                hits.setdefault(cause, []).append((way, refusal))
+        with collecting() as late:
+            for way in ways:
+                looked = _strange(subject, subject.paths[number], way)
+                if subject.effort is not None:
+                    looked = source.sample(looked, 1)
+                tried += 1
+                for cause, refusal in _refusals(subject, text, way.tokens, looked):
+                    hits.setdefault(cause, []).append((way, refusal))
         for cause, refusals in hits.items():
             way, refusal = refusals[0]
             walk = (*way.tokens, subject.vocabulary.eos_token)[: refusal.index + 1]
             sentence = (
-                f"{len(refusals)} of {len(ways)} other tokenizations are refused; of this one ({way.kind}), "
-                f"{_refused(subject, walk, refusal)}"
+                f"{len(refusals)} of {tried - before} other tokenizations are refused; of this one "
+                f"({way.kind}), {_refused(subject, walk, refusal)}"
             )
             yield Finding(
                 position=len(walk) - 1,
@@ -76,6 +79,7 @@ def check_every_tokenization_has_the_same_verdict(subject: Subject) -> Iterator[
                 examples=subject.hex_of(walk[-1:]),
                 walk=walk,
             )
+        late.again()
     if not tried:
         raise NotApplicable("no instance has another tokenization")
 

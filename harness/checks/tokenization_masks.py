@@ -21,6 +21,7 @@ from harness.oracle.trie import TokenSet
 from harness.oracle.utf8 import is_whole
 from harness.rows.row import Finding
 from harness.text import counted
+from harness.walk.watched import collecting
 
 CATEGORY = "tokenization"
 
@@ -63,12 +64,13 @@ def check_every_tokenization_reaches_the_same_mask(subject: Subject) -> Iterator
         own = dict(_reached(subject, path, {end for _, ends in plan for end in ends}))
         first: dict[str, tuple[Tokenization, int, Reached]] = {}
         times: Counter[str] = Counter()
-        for way, ends in plan:
-            for end, there in _reached(subject, way.tokens, set(ends)):
-                compared += 1
-                if end in own and (cause := _cause_of_difference(subject, own[end], there)) is not None:
-                    times[cause] += 1
-                    first.setdefault(cause, (way, end, there))
+        with collecting() as late:
+            for way, ends in plan:
+                for end, there in _reached(subject, way.tokens, set(ends)):
+                    compared += 1
+                    if end in own and (cause := _cause_of_difference(subject, own[end], there)) is not None:
+                        times[cause] += 1
+                        first.setdefault(cause, (way, end, there))
         for cause, (way, end, there) in first.items():
             different = _different(own[end], there)
             walk = (*there.tokens, *different[:1])
@@ -81,6 +83,7 @@ def check_every_tokenization_reaches_the_same_mask(subject: Subject) -> Iterator
                 examples=subject.hex_of(different or walk[-1:]),
                 walk=walk,
             )
+        late.again()
     if not compared:
         raise NotApplicable(
             "no text that the backend accepts has another tokenization with a common boundary"

@@ -21,6 +21,7 @@ from harness.oracle.trie import TokenSet, trie_of
 from harness.oracle.utf8 import LAST, ByteRange, byte_sequences
 from harness.rows.row import Finding
 from harness.text import counted
+from harness.walk.watched import collecting
 
 CATEGORY = "UTF-8"
 
@@ -122,18 +123,19 @@ def check_invalid_utf8_is_refused_at_once(subject: Subject) -> Iterator[Finding]
     leads = [lead for lead in leads if -1 not in lead]
     hits: dict[str, Hits] = {}
     opened = 0
-    for visited, place in enumerate(_strings_first(subject)):
-        if subject.effort is not None and (opened == subject.effort or visited == 3 * subject.effort):
-            break
-        if impossible.state(place.text) == DEAD:
-            _went_wrong(subject, place, hits)
-            continue
-        mask = _look(subject, place, (), hits)
-        if mask is not None and impossible.state(place.text) == start:
-            allowed = [lead for lead in leads if mask[lead[0]]]
-            opened += bool(allowed)
-            for lead in allowed:
-                _look(subject, place, lead, hits)
+    with collecting() as late:
+        for visited, place in enumerate(_strings_first(subject)):
+            if subject.effort is not None and (opened == subject.effort or visited == 3 * subject.effort):
+                break
+            if impossible.state(place.text) == DEAD:
+                _went_wrong(subject, place, hits)
+                continue
+            mask = _look(subject, place, (), hits)
+            if mask is not None and impossible.state(place.text) == start:
+                allowed = [lead for lead in leads if mask[lead[0]]]
+                opened += bool(allowed)
+                for lead in allowed:
+                    _look(subject, place, lead, hits)
     for cause, hit in hits.items():
         sentence = (
             f"seen {counted(hit.times, 'time')}; after {vocabulary.decode(hit.walk[:-1])[-40:]!r} {hit.who} "
@@ -150,6 +152,7 @@ def check_invalid_utf8_is_refused_at_once(subject: Subject) -> Iterator[Finding]
             examples=subject.hex_of(examples or hit.walk[-1:]),
             walk=hit.walk,
         )
+    late.again()
 
 
 def _strings_first(subject: Subject) -> list[Place]:

@@ -16,6 +16,7 @@ from harness.checks.tokenization import accepted_instances, cause_of_refusal
 from harness.oracle.tokenizations import index_of
 from harness.oracle.trie import TokenSet
 from harness.rows.row import Finding
+from harness.walk.watched import collecting
 
 CATEGORY = "UTF-8"
 
@@ -30,23 +31,22 @@ def check_every_split_of_a_character_is_accepted(subject: Subject) -> Iterator[F
         raise NotApplicable("no valid instance that is accepted has a character beyond ASCII")
     tried = 0
     hits: dict[str, list[tuple[int, str, tuple[int, ...]]]] = {}
-    for number, start, end in characters:
-        content = subject.case.instances[number].content
-        before, whole, behind = (
-            subject.spell(part) for part in (content[:start], content[start:end], content[end:])
-        )
-        if before is None or whole is None or behind is None:
-            continue
-        behind = (*behind, subject.vocabulary.eos_token)
-        if subject.reach((*before, *whole, *behind)) is None:
-            continue  # it is not the split that is refused: found by the checks of tokenizations
-        looked: dict[tuple[int, ...], TokenSet] = {}
-        for pieces in _splits(subject, content[start:end]):
-            tried += 1
-            for cause, text, walk in _split(subject, content, before, pieces, behind, looked):
-                hits.setdefault(cause, []).append((number, text, walk))
-    if not tried:
-        raise NotApplicable("no character beyond ASCII can be spelled in pieces")
+    with collecting() as late:
+        for number, start, end in characters:
+            content = subject.case.instances[number].content
+            before, whole, behind = (
+                subject.spell(part) for part in (content[:start], content[start:end], content[end:])
+            )
+            if before is None or whole is None or behind is None:
+                continue
+            behind = (*behind, subject.vocabulary.eos_token)
+            if subject.reach((*before, *whole, *behind)) is None:
+                continue  # it is not the split that is refused: found by the checks of tokenizations
+            looked: dict[tuple[int, ...], TokenSet] = {}
+            for pieces in _splits(subject, content[start:end]):
+                tried += 1
+                for cause, text, walk in _split(subject, content, before, pieces, behind, looked):
+                    hits.setdefault(cause, []).append((number, text, walk))
     for cause, refusals in hits.items():
         number, text, walk = refusals[0]
         yield Finding(
@@ -57,6 +57,9 @@ def check_every_split_of_a_character_is_accepted(subject: Subject) -> Iterator[F
             examples=subject.hex_of(walk[-1:]),
             walk=walk,
         )
+    late.again()
+    if not tried:
+        raise NotApplicable("no character beyond ASCII can be spelled in pieces")
 
 
 def _characters(subject: Subject, numbers: list[int]) -> list[tuple[int, int, int]]:

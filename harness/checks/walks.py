@@ -29,6 +29,7 @@ from harness.oracle.fewest_tokens import fewest_tokens
 from harness.oracle.judge import Unjudgeable, is_json
 from harness.oracle.trie import TokenSet
 from harness.rows.row import Finding
+from harness.walk.watched import collecting
 
 CATEGORY = "documents"
 
@@ -49,7 +50,8 @@ End = Literal["ended", "unended", "dead_end", "trapped", "refused"]
 
 @dataclass(frozen=True)
 class Walk:
-    """The tokens that a walk added (end-of-sequence not among them), their bytes, and how it ended."""
+    """The tokens that a walk added (end-of-sequence only where it was refused), their bytes, and how it
+    ended."""
 
     tokens: tuple[int, ...]
     text: bytes
@@ -60,20 +62,22 @@ def check_walks_end_and_validate(subject: Subject) -> Iterator[Finding]:
     """A walk comes to an end, and what it wrote is valid: for JSON Schema by the judge, else by the reference
     automaton."""
     faults: list[tuple[int, Finding]] = []
-    for number in range(WALKS if subject.effort is None else subject.effort):
-        source = subject.random(f"walk {number}")
-        walk = lean_walk(subject, subject.compiled.start(), source, SOFT[number % len(SOFT)])
-        if (fault := _fault(subject, walk)) is not None:
-            cause, text = fault
-            finding = Finding(
-                position=len(walk.tokens),
-                text=f"{text}: {_excerpt(walk.text)}",
-                cause=cause,
-                examples=(walk.text.hex(),),
-                walk=walk.tokens,
-            )
-            faults.append((len(walk.text), finding))
+    with collecting() as late:
+        for number in range(WALKS if subject.effort is None else subject.effort):
+            source = subject.random(f"walk {number}")
+            walk = lean_walk(subject, subject.compiled.start(), source, SOFT[number % len(SOFT)])
+            if (fault := _fault(subject, walk)) is not None:
+                cause, text = fault
+                finding = Finding(
+                    position=len(walk.tokens),
+                    text=f"{text}: {_excerpt(walk.text)}",
+                    cause=cause,
+                    examples=(walk.text.hex(),),
+                    walk=walk.tokens,
+                )
+                faults.append((len(walk.text), finding))
     yield from (finding for _, finding in sorted(faults, key=lambda fault: fault[0]))
+    late.again()
 
 
 def _fault(subject: Subject, walk: Walk) -> tuple[str, str] | None:
@@ -95,7 +99,7 @@ def _fault(subject: Subject, walk: Walk) -> tuple[str, str] | None:
         return _tag_fault(subject, walk)
     try:
         accepted = subject.language.accepts(walk.text)
-    except NotApplicable:
+    except (NotApplicable, NoOracle):
         return None
     if accepted:
         return None
@@ -195,7 +199,10 @@ def lean_walk(
         may_end = bool(ends)
         if may_end and (not len(ids) or len(tokens) >= soft or source.random() < 0.3):
             end = ends[len(tokens) % len(ends)]  # now one of its ids, now another
-            return done("ended" if grammar_object.accept_token(end) else "refused")
+            if grammar_object.accept_token(end):
+                return done("ended")
+            tokens.append(end)
+            return done("refused")
         if not len(ids):
             return done("ended" if grammar_object.is_accepting() else "dead_end")
         blank = 0 if inside.string or may_end or not leaning.blank[ids].all() else blank + 1

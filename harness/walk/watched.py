@@ -11,7 +11,8 @@ from __future__ import annotations
 import gc
 import math
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, NoReturn, TypeAlias
@@ -83,6 +84,29 @@ class BrokenAnswer(TypeError):
 
 class OutOfTime(BaseException):
     """The check has used up its time. It is no Exception, so that no check takes it for the backend's."""
+
+
+@dataclass
+class Cut:
+    """Whether the time of a check was up while it collected."""
+
+    error: OutOfTime | None = None
+
+    def again(self) -> None:
+        """Raises OutOfTime if it was."""
+        if self.error is not None:
+            raise self.error
+
+
+@contextmanager
+def collecting() -> Iterator[Cut]:
+    """Ends its block where the time of the check is up, so that what was collected by then can be told; then
+    comes `again`."""
+    cut = Cut()
+    try:
+        yield cut
+    except OutOfTime as error:
+        cut.error = error
 
 
 SHOWN = 80

@@ -20,6 +20,7 @@ from miniatures.wrong_walks import (
     RefusesEscapes,
     RefusesExponents,
 )
+from out_of_time import without_its_last_call
 
 from harness.backend.grammar import Adapter, Grammar
 from harness.backend.vocabulary import byte_vocabulary
@@ -206,6 +207,12 @@ def test_an_effort_bounds_the_documents() -> None:
     counted = subject(Compact(BYTES), '{"n": 1, "s": ""}', '{"n": 2, "s": "x"}', effort=3)
     seen = [each.text for each in check_spellings_are_accepted(counted)]
     assert sum(int(text.rpartition("(")[2].split()[2]) for text in seen) <= 3
+
+
+def test_what_was_refused_before_the_time_was_up_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    adapter, case = Compact(BYTES), subject(Compact(BYTES), '{"n": 1, "s": ""}').case
+    outcome, found = without_its_last_call(monkeypatch, "spellings_are_accepted", adapter, case)
+    assert outcome == "failed" and found
 
 
 def test_where_no_layout_is_accepted_nothing_is_said() -> None:

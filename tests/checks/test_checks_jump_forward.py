@@ -11,6 +11,7 @@ import pytest
 from check_cases import BRANCHES, CASES, KANJI, ONE, case
 from jump_maps import language_in, with_jump_map
 from miniatures.wrong_jumps import JUMPERS, Exact, ExactObject, jumping_vocabulary
+from out_of_time import without_its_last_call
 
 from harness.backend.grammar import Adapter, CompiledGrammar, Grammar, GrammarObject
 from harness.backend.layout import COMPACT, EVERY_SPELLING
@@ -68,6 +69,12 @@ def test_every_check_has_something_to_check() -> None:
 def test_a_wrong_jumper_is_found_by_exactly_its_own_check(mutant: type[Adapter]) -> None:
     findings = found(mutant(jumping_vocabulary()), CASES)
     assert causes(findings) == JUMPERS[mutant]
+
+
+def test_what_was_missed_before_the_time_was_up_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    adapter = named("DropsHalf")(byte_vocabulary())
+    outcome, findings = without_its_last_call(monkeypatch, "forced_text_is_found", adapter, KANJI)
+    assert outcome == "failed" and findings[0].text.startswith("finds ")
 
 
 def test_every_check_finds_some_wrong_jumper() -> None:

@@ -10,6 +10,7 @@ import pytest
 from adapter_tools import maker
 from miniatures.reference import Reference, ReferenceObject, small_vocabulary
 from miniatures.wrong_bytes import FAULTS, INVALID, MASK, SPECIAL, SPLIT, VERDICT, Strings, bytes_vocabulary
+from out_of_time import without_its_last_call
 
 from harness.backend.grammar import Adapter, Dialect, Grammar, GrammarObject
 from harness.backend.vocabulary import Vocabulary, byte_vocabulary, load_vocabulary
@@ -73,6 +74,24 @@ def reaches(adapter: Adapter, case: Case, tokens: tuple[int, ...]) -> bool:
 
 def test_every_check_is_proven_by_a_wrong_adapter() -> None:
     assert set().union(*FAULTS.values()) == set(OURS) <= checks().keys()
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_what_was_found_before_the_time_was_up_is_told(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for mutant, faults in FAULTS.items():
+        for case in (STRING, CHOICE):
+            if name in faults and run(name, mutant(bytes_vocabulary()), case)[1]:
+                outcome, findings = without_its_last_call(monkeypatch, name, mutant(bytes_vocabulary()), case)
+                monkeypatch.undo()
+                assert outcome == "failed" and findings, (mutant, case)
+
+
+def test_a_text_that_the_vocabulary_cannot_spell_stands_beside_no_special_token() -> None:
+    """The vocabulary has the letters of `</s>`, and of no other text of that shape."""
+    letters = [bytes([byte]) for byte in b'"</s>']
+    few = Vocabulary("few", (*letters, b""), (len(letters),), {len(letters): "</s>"})
+    case = case_of("json_schema", '{"enum": ["s"]}', '"s"')
+    assert run(SPECIAL, Reference(few), case)[1] == []
 
 
 def test_the_same_twice() -> None:

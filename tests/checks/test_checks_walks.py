@@ -8,7 +8,7 @@ import json
 import pytest
 import regex
 from adapter_tools import maker
-from miniatures.reference import ReferenceGrammar, ReferenceObject
+from miniatures.reference import Reference, ReferenceGrammar, ReferenceObject
 from miniatures.wrong_walks import (
     READING,
     ForgetsRequired,
@@ -18,6 +18,7 @@ from miniatures.wrong_walks import (
     StopsAtColon,
     TakesUndefined,
 )
+from out_of_time import without_its_last_call
 
 from harness.backend.grammar import Adapter, Dialect, Grammar
 from harness.backend.registry import make, parse_spec
@@ -162,6 +163,32 @@ def test_xgrammar_takes_any_bytes_for_the_free_text_of_a_tag() -> None:
         walked = subject(make(parse_spec(name), BYTES), tag({"type": "integer"}), effort=20)
         causes[name] = {each.cause for each in check_walks_end_and_validate(walked)}
     assert causes == {"xgrammar": {"invalid_utf8"}, "llguidance": set()}
+
+
+@pytest.mark.parametrize("grammar", ["a{0,3}", "a{1,3}"])
+def test_an_end_that_the_mask_allows_and_that_is_refused_is_the_backends(grammar: str) -> None:
+    """Also where a walk ends before its first token; the finding's walk leads to the refusal."""
+
+    class Endless(ReferenceObject):
+        def accept_token(self, token_id: int) -> bool:
+            return token_id not in BYTES.eos_tokens and super().accept_token(token_id)
+
+    class Grammars(ReferenceGrammar):
+        def start(self) -> ReferenceObject:
+            return Endless(self)
+
+    adapter, wanted = Reference(BYTES), Grammar("regex", grammar)
+    refusing = Grammars(adapter, adapter.compile(wanted).pattern)
+    wrong = Subject(adapter, subject(adapter, wanted).case, refusing, 4)
+    outcome, found = run_check("walks_end_and_validate", check_walks_end_and_validate, wrong)
+    assert outcome == "failed" and {each.cause for each in found} == {"refused_own_token"}
+    assert all(each.walk[-1] in BYTES.eos_tokens and len(set(each.walk[:-1])) <= 1 for each in found)
+
+
+def test_what_was_written_before_the_time_was_up_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    case, wrong = subject(ForgetsRequired(BYTES)).case, ForgetsRequired(BYTES)
+    outcome, found = without_its_last_call(monkeypatch, "walks_end_and_validate", wrong, case, 8)
+    assert outcome == "failed" and found
 
 
 def test_without_a_judge_only_the_end_is_looked_at() -> None:

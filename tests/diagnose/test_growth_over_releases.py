@@ -68,6 +68,18 @@ def test_a_release_that_cannot_be_had_is_passed_over() -> None:
     assert changes(found) == [Change("1.2", "1.0", 10.0, True)]
 
 
+def test_memory_of_nothing_is_a_cost_and_below_the_floor_nothing_is_told_apart() -> None:
+    nothing, little, much = (
+        ReleaseCost(version, (bytes_,) * 3, 0.0, "", False)
+        for version, bytes_ in (("1.0", 0.0), ("1.1", 36_864.0), ("1.2", 8.0 * (1 << 20)))
+    )
+    found = [nothing, little, much]
+    assert changes(found, float(1 << 20)) == [Change("1.2", "1.1", 8.0, True)]
+    question = GrowthQuestion("toy", "tags", 16, "memory", "bytes")
+    answer = over_releases.GrowthBisection(question, tuple(found), tuple(changes(found, float(1 << 20))))
+    assert answer.to_json()["ratio"] == [8.0]
+
+
 class NoService:
     """Stands in for the processes of a release."""
 

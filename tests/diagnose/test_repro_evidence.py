@@ -93,6 +93,8 @@ TRUE = {
     "jsonschema.Draft202012Validator"),
     "no JSON": (one({}), b"{'a': 1}", False, "json.loads"),
     "no number": (one({}), b"NaN", False, "json.loads"),
+    "a byte-order mark": (one({"type": "integer"}), b"\xef\xbb\xbf1", False, "json.loads"),
+    "UTF-16": (one({"type": "integer"}), b"1\x00", False, "json.loads"),
     "no UTF-8": (one({}), b'"\xff"', False, "str"),
 }  # fmt: skip
 

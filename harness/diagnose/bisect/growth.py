@@ -29,6 +29,8 @@ FORKS = 3
 CHANGED = 1.5
 """The ratio of the costs of two neighbouring releases from which on it is called a change, if all processes
 of the one are beyond all of the other."""
+LEAST = 1.0
+"""A nanosecond or a byte, which stands for a cost of nothing in a ratio."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class GrowthBisection:
             "metric": self.question.metric,
             "axis": self.question.axis,
             "size": self.question.size,
-            "ratio": [costs[-1] / costs[0]] if len(costs) > 1 else [],
+            "ratio": [_ratio(costs[0], costs[-1], FIGURES[self.question.metric].floor)] if costs[1:] else [],
             "changes": self.changes,
             "steps": [
                 {"version": one.version, "costs": one.costs, "smallest": one.smallest, "outcome": one.ended}
@@ -154,7 +156,8 @@ def growth_over_releases(
         found.append(one)
     if not any(one.costs for one in found):
         raise BadInput(f"no release of {distribution} could be measured; the first: {found[0].ended}")
-    return GrowthBisection(question, tuple(found), tuple(changes(found)))
+    changed = changes(found, FIGURES[question.metric].floor)
+    return GrowthBisection(question, tuple(found), tuple(changed))
 
 
 def release_cost(question: GrowthQuestion, axis: Axis, spec: BackendSpec, python: str) -> ReleaseCost:
@@ -184,16 +187,22 @@ def release_cost(question: GrowthQuestion, axis: Axis, spec: BackendSpec, python
     return ReleaseCost(str(spec.version), tuple(costs), min(smallest), "", False)
 
 
-def changes(found: list[ReleaseCost]) -> list[Change]:
+def _ratio(before: float, after: float, floor: float) -> float:
+    """Returns the second cost over the first. Costs below `floor` cannot be told apart; that of memory may be
+    0."""
+    return max(after, floor, LEAST) / max(before, floor, LEAST)
+
+
+def changes(found: list[ReleaseCost], floor: float = 0.0) -> list[Change]:
     """Returns the releases that differ from the one before them; those without a cost are passed over, but
-    for what was killed."""
+    for what was killed. Costs below `floor` cannot be told apart."""
     made = []
     for before, after in pairwise(one for one in found if one.costs or one.killed):
         if before.cost is None or after.cost is None:
             if before.killed != after.killed:
                 made.append(Change(after.version, before.version, None, after.killed))
             continue
-        ratio = after.cost / before.cost
+        ratio = _ratio(before.cost, after.cost, floor)
         if ratio >= CHANGED and min(after.costs) > max(before.costs):
             made.append(Change(after.version, before.version, ratio, True))
         elif ratio <= 1 / CHANGED and max(after.costs) < min(before.costs):

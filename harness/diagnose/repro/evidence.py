@@ -148,7 +148,8 @@ def _questions(
             yield "json.loads", ["import json", "verdict = instance.decode() in json.loads(grammar)"]
         case "json_schema":
             try:
-                json.loads(content, parse_constant=int)
+                # As text: of bytes, `json.loads` guesses the encoding, so that a byte-order mark passes.
+                json.loads(content.decode(), parse_constant=int)
             except (ValueError, RecursionError):
                 yield (
                     "json.loads",
@@ -173,7 +174,7 @@ def _validators(grammar: Grammar, draft: str | None, formats: bool) -> Iterator[
         return
     name = class_name(draft)
     begin = ["import json, jsonschema, referencing"]
-    end = ["verdict = validator.is_valid(json.loads(instance))"]
+    end = ["verdict = validator.is_valid(json.loads(instance.decode()))"]
     yield f"jsonschema.{name}", [*begin, validator_line(draft, formats, "grammar"), *end]
     if draft in CLASSES:
         yield (
