@@ -68,7 +68,7 @@ class Llguidance(Adapter):
         self._options, self.layout = whitespace_options(whitespace, max_whitespace)
         self.layout_in_tags = self.layout
         self.shared_lexer = shared_lexer
-        self.threads: int = threads
+        self.threads: int = parts.thread_count(threads)
         self.row_bytes = 4 * vocabulary.words
         self.address_of = parts.LastBitmask(vocabulary.words, lambda bitmask: int(bitmask.ctypes.data)).of
         self.loader, self._tokenizer = ll_tokenizer(vocabulary, loader)

@@ -146,7 +146,7 @@ class Xgrammar(Adapter):
         }
         self.layout = layout_of(separators, open_objects, any_order, max_whitespace)
         self.layout_in_tags = layout_of(None, False, any_order, max_whitespace)
-        self.threads: int = threads
+        self.threads: int = parts.thread_count(threads)
         self.loader, self._tokenizer = tokenizer_info(vocabulary, loader)
         self._cache, self._compiler_options = cache, compiler_options(dynamic)
         self._named = functools.partial(tokenizer_info, vocabulary, loader)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import re
 import shutil
@@ -239,6 +241,19 @@ def markdown_table(heads: Sequence[str], lines: Iterable[Sequence[str]], *, numb
     the first are set to the right."""
     rule = ["---", *["---:" if numbers else "---"] * (len(heads) - 1)]
     return "".join("| " + " | ".join(line) + " |\n" for line in [heads, rule, *lines])
+
+
+def csv_text(rows: Iterable[Iterable[object]]) -> str:
+    """Returns lines of CSV, each ended by a line feed, of which a spreadsheet runs nothing."""
+    lines = []
+    for row in rows:
+        line = io.StringIO()
+        # Python's csv quotes a cell with a carriage return only where its lines end with one; a reader would
+        # begin a line there.
+        writer = csv.writer(line, lineterminator="\r\n")
+        writer.writerow([spreadsheet(cell) if isinstance(cell, str) else cell for cell in row])
+        lines.append(line.getvalue().removesuffix("\r\n") + "\n")
+    return "".join(lines)
 
 
 def spreadsheet(text: str) -> str:

@@ -22,6 +22,10 @@ from harness.backend.tag_formats.forms import has_tokens
 
 T = TypeVar("T")
 
+MOST_BLANKS = 1_000_000
+MOST_THREADS = 1024
+"""More of either is a mistake in an option, and not a wish."""
+
 
 def option_value(option: str, chosen: str, values: Mapping[str, T]) -> T:
     """Returns what an option's chosen name stands for. Raises ValueError, which lists the names that there
@@ -34,13 +38,25 @@ def option_value(option: str, chosen: str, values: Mapping[str, T]) -> T:
 def bounded_white_space(layout: Layout, most: int) -> Layout:
     """Returns the layout with white space in runs of `most` characters at most; 0 is no bound.
 
-    Raises ValueError for a negative number, and where the layout leaves white space no freedom.
+    Raises ValueError for a number that is none of characters, and where the layout leaves white space no
+    freedom.
     """
-    if most < 0:
-        raise ValueError(f"max_whitespace is {most}; it must be a number of characters, or 0 for no bound")
+    if not 0 <= most <= MOST_BLANKS:
+        raise ValueError(
+            f"max_whitespace is {most}; it must be a number of characters, {MOST_BLANKS:,} at most, or 0 for "
+            "no bound"
+        )
     if most and (layout.separators is not None or layout.longest_run is not None):
         raise ValueError("max_whitespace bounds any white space; leave it or the other option out")
     return replace(layout, longest_run=most) if most else layout
+
+
+def thread_count(threads: int) -> int:
+    """Returns the number of threads. Raises ValueError for one that is none, before the library is asked:
+    what it makes of it would count against it."""
+    if not 1 <= threads <= MOST_THREADS:
+        raise ValueError(f"threads is {threads}; it must be from 1 to {MOST_THREADS:,}")
+    return threads
 
 
 def refusal(reason: str, unsupported: re.Pattern[str]) -> UnsupportedGrammar | InvalidGrammar:

@@ -1,9 +1,9 @@
-"""What an adapter's class must say of itself before it is made: its distribution and its dialects."""
+"""What an adapter must say of itself: its class before it is made, and what is made of it."""
 
 from __future__ import annotations
 
-from collections.abc import Set
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Set
+from typing import TYPE_CHECKING, get_args
 
 from harness.errors import BadInput
 
@@ -24,7 +24,33 @@ def wrongly_declared(adapter: Adapter | type[Adapter]) -> str:
     unknown = sorted(str(name) for name in dialects if name not in DIALECTS)
     if unknown:
         return f"dialects has {', '.join(unknown)}; the known ones are {', '.join(DIALECTS)}"
+    documented: object = getattr(adapter, "documented", None)
+    if not isinstance(documented, Mapping) or not all(
+        isinstance(text, str) for pair in documented.items() for text in pair
+    ):
+        return f"documented must map causes to sentences; it is {_shown(documented)}"
+    return "" if isinstance(adapter, type) else _wrong_field(adapter)
+
+
+def _wrong_field(adapter: Adapter) -> str:
+    """Returns in one line which field of a made adapter is against the contract; empty if none is."""
+    from harness.backend.grammar import KnownBy, MaskFormat
+    from harness.backend.layout import Layout
+
+    for name in ("wraps", "knows_one_end", "refused_vocabulary"):
+        if not isinstance(value := getattr(adapter, name), str):
+            return f"{name} must be a text, empty where there is none; it is {_shown(value)}"
+    for name, known in (("mask_format", get_args(MaskFormat)), ("loader", get_args(KnownBy))):
+        if not isinstance(value := getattr(adapter, name), str) or value not in known:
+            return f"{name} must be one of {', '.join(map(repr, known))}; it is {_shown(value)}"
+    for name in ("layout", "layout_in_tags"):
+        if not isinstance(value := getattr(adapter, name), Layout | None):
+            return f"{name} must be a Layout, or None; it is {_shown(value)}"
     return ""
+
+
+def _shown(value: object) -> str:
+    return repr(value)[:200]
 
 
 def load_declared(name: str) -> type[Adapter]:

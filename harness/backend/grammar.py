@@ -31,6 +31,8 @@ DIALECTS: tuple[Dialect, ...] = ("json_schema", "regex", "ebnf", "lark", "choice
 
 MaskFormat = Literal["bitmask", "bool"]
 
+KnownBy = Literal["library", "bytes", ""]
+
 Bitmask = NDArray[np.int32]
 """Shape `[words]`, 32 tokens a word, least significant bit first, 1 = allowed (the layout that the backends'
 own kernels share)."""
@@ -219,7 +221,7 @@ class Adapter(ABC):
     layout_in_tags: Layout | None = None
     """How the backend writes the documents in structural tags; None if it says nothing of that."""
 
-    loader: Literal["library", "bytes", ""] = ""
+    loader: KnownBy = ""
     """How the library came to know the tokens: `library` if its own loader read the tokenizer's files,
     `bytes` if the adapter handed it the bytes of each id. Empty if the adapter does not say."""
     refused_vocabulary: str = ""

@@ -10,8 +10,8 @@ from typing import Any
 from harness.backend.token_bytes.compare import KINDS, spelled_bytes
 from harness.backend.token_bytes.look import Looked, look
 from harness.cli.output import emit
-from harness.errors import GATE_FAILED, OK
-from harness.text import one_line
+from harness.errors import GATE_FAILED, OK, UNPROVEN
+from harness.text import counted, one_line
 
 LISTED = 5
 """How many ids of a kind are listed on a terminal; the JSON has all."""
@@ -24,14 +24,22 @@ LOADERS = {
 
 
 def check_tokens(options: argparse.Namespace, backend: str, vocabulary: str, python: str) -> int:
-    """Prints which ids the backend reads wrongly; 1 if there are any, or it does not take the vocabulary.
+    """Prints which ids the backend reads wrongly; 1 if there are any, or it does not take the vocabulary, or
+    was lost over a question, and 4 if it could be asked nothing.
 
     Raises BadInput.
     """
     looked = look(backend, vocabulary, options.timeout, python)
     fields = asdict(looked) | {"backend": options.backend, "vocabulary": vocabulary}
     emit(options, lambda: fields, lambda: "\n".join(_lines(options.backend, vocabulary, looked)))
-    return GATE_FAILED if looked.wrong or looked.misread or looked.reading.refused else OK
+    if looked.wrong or looked.misread or looked.reading.refused or looked.lost:
+        return GATE_FAILED
+    return OK if _is_known(looked) else UNPROVEN
+
+
+def _is_known(looked: Looked) -> bool:
+    """Did the backend show its tokens, or a mask?"""
+    return looked.reading.stated or looked.probed > 0
 
 
 def _lines(backend: str, vocabulary: str, looked: Looked) -> Iterator[str]:
@@ -69,14 +77,17 @@ def _answer(backend: str, vocabulary: str, looked: Looked) -> str:
     wrong = looked.reading.wrong + len(looked.misread)
     if wrong:
         return f"{backend} reads {wrong:,} of {looked.size:,} ids of {vocabulary} wrongly"
-    of = f"all {looked.size:,} ids" if looked.reading.stated else f"the {looked.probed} probed ids"
+    if not _is_known(looked):
+        return f"nothing is known of how {backend} reads {vocabulary}: no mask could be asked"
+    probed = counted(looked.probed, "probed id")
+    of = f"all {looked.size:,} ids" if looked.reading.stated else f"the {probed}"
     return f"{backend} reads {of} of {vocabulary} rightly"
 
 
 def _how(looked: Looked) -> str:
     if looked.reading.stated:
-        return f"it shows the bytes of each id, and {looked.probed} ids were held against masks too"
-    return f"it does not show its tokens: {looked.probed} ids were held against masks"
+        return f"it shows the bytes of each id; held against masks too: {counted(looked.probed, 'id')}"
+    return f"it does not show its tokens; held against masks: {counted(looked.probed, 'id')}"
 
 
 def _shown(mask: dict[str, Any]) -> str:

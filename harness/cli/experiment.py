@@ -25,7 +25,7 @@ LISTS = {SUITES, "backends", "vocabularies", "case", "checks"}
 NOT_SAVED = {"--help", "--json", "--resume"}
 """The options of `run` that are no part of an experiment."""
 
-PATHS = {"out", "expect", "record"}
+PATHS = {"out", "expect", "record", "take-over"}
 """The keys whose value is a path."""
 
 COMMAND = "run"

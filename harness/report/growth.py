@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +18,7 @@ from harness.report.figures.charts import Styled
 from harness.report.figures.growth_panels import growth_panels
 from harness.report.figures.printing import printing
 from harness.report.templates import asset, template_environment
-from harness.text import PIPE, spreadsheet
+from harness.text import PIPE, csv_text
 
 PAGE = "growth.html"
 TABLE = "growth.csv"
@@ -115,25 +113,19 @@ def _panelled(grown: Grown, found: Sequence[Conclusion]) -> list[Panelled]:
 
 def growth_csv(found: Sequence[Conclusion]) -> str:
     """Returns the conclusions as CSV, one a line."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(HEADS)
-    for one in found:
-        grows, end = one.growth, one.end
-        size, cost = one.values[-1] if one.values else ("", "")
-        writer.writerow(
-            [
-                spreadsheet(str(cell)) if isinstance(cell, str) else cell
-                for cell in (
-                    one.vocabulary, one.axis, one.arm, one.figure, FIGURES[one.figure].unit, grows.kind,
-                    _rounded(grows.exponent), _rounded(grows.low), _rounded(grows.high), _rounded(grows.base),
-                    end.status if end else "", end.size if end else "", end.phase if end else "", size, cost,
-                    " ".join(str(size) for size, _ in one.values),
-                    " ".join(f"{cost:.0f}" for _, cost in one.values), end.text if end else "",
-                )
-            ]
-        )  # fmt: skip
-    return file.getvalue()
+    return csv_text([HEADS, *map(_cells, found)])
+
+
+def _cells(one: Conclusion) -> tuple[object, ...]:
+    grows, end = one.growth, one.end
+    size, cost = one.values[-1] if one.values else ("", "")
+    return (
+        one.vocabulary, one.axis, one.arm, one.figure, FIGURES[one.figure].unit, grows.kind,
+        _rounded(grows.exponent), _rounded(grows.low), _rounded(grows.high), _rounded(grows.base),
+        end.status if end else "", end.size if end else "", end.phase if end else "", size, cost,
+        " ".join(str(size) for size, _ in one.values),
+        " ".join(f"{cost:.0f}" for _, cost in one.values), end.text if end else "",
+    )  # fmt: skip
 
 
 def _rounded(number: float | None) -> float | str:

@@ -226,6 +226,12 @@ def test_threads_and_lexers_do_not_change_the_language(options: dict[str, Any]) 
     assert not holds("json_schema", POINT, '{"y": 1}', **options)
 
 
+@pytest.mark.parametrize("threads", [0, -3, 10**6])
+def test_a_number_of_threads_that_is_none_is_an_option_that_is_wrong(threads: int) -> None:
+    with pytest.raises(ValueError, match="threads is"):
+        make(threads=threads)
+
+
 def test_a_matcher_that_fails_says_so() -> None:
     grammar_object = start("regex", "ab")
     with pytest.raises(RuntimeError, match=r"token id 10000 out of range$"):

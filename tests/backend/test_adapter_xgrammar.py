@@ -164,6 +164,12 @@ def test_how_it_compiles_does_not_change_the_language(options: dict[str, Any]) -
     assert not holds("json_schema", POINT, '{"y": 1}', **options)
 
 
+@pytest.mark.parametrize("threads", [0, -3, 10**6])
+def test_a_number_of_threads_that_is_none_is_an_option_that_is_wrong(threads: int) -> None:
+    with pytest.raises(ValueError, match="threads is"):
+        make(threads=threads)
+
+
 def test_forced_text_ends_before_a_character_or_raises_where_the_release_does_not_say_so() -> None:
     smiling = start("regex", "a(😀|😁)+")
     if ENDS_AT_CHARACTERS:

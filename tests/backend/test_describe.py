@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 from harness.backend import registry
+from harness.backend.declared import wrongly_declared
 from harness.backend.describe import catalogue, describe, places
 from harness.backend.installed import chosen_backends
+from harness.backend.vocabulary import byte_vocabulary
 from harness.errors import BadInput
+from harness.oracle.reference import Reference
 
 ADAPTER = """
 from harness import Adapter
@@ -132,6 +135,36 @@ def test_a_backend_that_gives_no_answer_is_named(
     with pytest.raises(BadInput) as caught:
         describe(["right", "silent"], ["bytes"])
     assert str(caught.value).startswith(f'backend "silent" {said}')
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("documented", {1: "x"}, "documented must map causes to sentences; it is {1: 'x'}"),
+        ("documented", None, "documented must map causes to sentences; it is None"),
+        ("knows_one_end", True, "knows_one_end must be a text, empty where there is none; it is True"),
+        ("refused_vocabulary", None, "refused_vocabulary must be a text, empty where there is none; it is"),
+        ("wraps", None, "wraps must be a text, empty where there is none; it is None"),
+        ("loader", "mine", "loader must be one of 'library', 'bytes', ''; it is 'mine'"),
+        ("mask_format", "packed", "mask_format must be one of 'bitmask', 'bool'; it is 'packed'"),
+        ("layout", "compact", "layout must be a Layout, or None; it is 'compact'"),
+        ("layout_in_tags", 1, "layout_in_tags must be a Layout, or None; it is 1"),
+    ],
+)
+def test_a_field_against_the_contract_is_told(field: str, value: object, said: str) -> None:
+    adapter = Reference(byte_vocabulary())
+    assert wrongly_declared(adapter) == wrongly_declared(Reference) == ""
+    setattr(adapter, field, value)
+    assert wrongly_declared(adapter).startswith(said)
+
+
+def test_an_adapter_that_is_made_with_a_wrong_field_is_bad_input(folder: Path) -> None:
+    plug_in(folder, "mine")
+    code = (folder / "mine.py").read_text()
+    made = "super().__init__(vocabulary)\n        self.loader = 'mine'"
+    (folder / "mine.py").write_text(code.replace("super().__init__(vocabulary)", made))
+    with pytest.raises(BadInput, match='backend "mine" breaks the contract: loader must be one of'):
+        describe(["mine"], ["bytes"])
 
 
 @pytest.mark.parametrize("name", ["exits", "nameless", "texts", "unknown"])

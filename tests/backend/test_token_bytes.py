@@ -18,7 +18,7 @@ from harness.backend.registry import make, parse_spec
 from harness.backend.token_bytes.compare import KINDS, kind_of, wrong_tokens
 from harness.backend.token_bytes.look import Asked, reading_of, wrong_of
 from harness.backend.token_bytes.place import place_of
-from harness.backend.token_bytes.probe import refused, sample, shown
+from harness.backend.token_bytes.probe import held, sample, shown
 from harness.backend.vocabulary import Vocabulary, load_vocabulary
 from harness.cli.main import main
 
@@ -107,7 +107,7 @@ def examined(adapter: Adapter) -> tuple[set[str], set[str], list[int]]:
     proven = {each.kind for each in wrong if shown(adapter, each)}
     known = {each.token for each in wrong}
     probed = sample(adapter.vocabulary, 120)
-    return kinds, proven, [token for token in probed if token not in known and refused(adapter, token)]
+    return kinds, proven, [token for token in probed if token not in known and held(adapter, token)[1]]
 
 
 def test_a_right_reading_is_silent(letters: Vocabulary, pieces: Vocabulary) -> None:
@@ -213,6 +213,27 @@ def test_check_says_which_tokens_are_read_wrongly(
     looked = json.loads(capsys.readouterr().out)
     assert (looked["wrong"], looked["misread"], looked["reading"]["stated"]) == ([], [], False)
     assert looked["probed"] > 30
+
+
+@pytest.mark.parametrize(
+    ("adapter", "code", "said"),
+    [
+        (wrong_bytes_of_ids.RefusesAll, 4, "nothing is known of how"),
+        (wrong_bytes_of_ids.EndsItsProcess, 1, "a question was not answered: it ended the process"),
+    ],
+)
+def test_where_no_mask_could_be_asked_nothing_is_right(
+    adapter: type[Adapter],
+    code: int,
+    said: str,
+    letters: Vocabulary,
+    capsys: pytest.CaptureFixture[str],
+    importable_miniatures: None,
+) -> None:
+    spec = f"{wrong_bytes_of_ids.__name__}:{adapter.__name__}"
+    assert main(["check", spec, "--tokens", "--vocabularies", letters.name]) == code
+    screen = capsys.readouterr().out
+    assert said in screen and "rightly" not in screen
 
 
 def test_a_run_tells_it_once_for_each_backend_and_vocabulary(

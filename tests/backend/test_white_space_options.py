@@ -121,7 +121,10 @@ def test_in_structural_tags_too_where_it_is_handed_on(spec: str, longest: int | 
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("options", ["whitespace=compact:max_whitespace=2", "max_whitespace=-1"])
+@pytest.mark.parametrize(
+    "options",
+    ["whitespace=compact:max_whitespace=2", "max_whitespace=-1", "max_whitespace=99999999999999999999"],
+)
 def test_options_that_contradict_each_other_are_refused(library: str, options: str) -> None:
     backend(library)
     with pytest.raises(ValueError, match="max_whitespace"):

@@ -38,7 +38,9 @@ def saved(path: Path, text: str) -> str:
     return os.path.relpath(path)
 
 
-def test_a_file_says_what_a_run_walks_and_its_paths_are_relative_to_it(here: Path) -> None:
+def test_a_file_says_what_a_run_walks_and_its_paths_are_relative_to_it(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = saved(
         here / "saved" / "one.toml",
         """
@@ -60,6 +62,10 @@ def test_a_file_says_what_a_run_walks_and_its_paths_are_relative_to_it(here: Pat
     assert list(info.vocabularies) == ["bytes", "probe"]
     assert (info.effort, info.timeout_s, info.seed) == (0, 7.5, 3)
     assert info.suites["cases"]["cases"] == 2
+    more = saved(here / "saved" / "two.toml", Path(file).read_text().replace("../walked", "../more"))
+    Path(more).write_text(f'{Path(more).read_text()}take-over = "../walked"\n')
+    assert main(["run", more]) == 0
+    assert "8 cases taken over from walked" in capsys.readouterr().err
 
 
 def test_the_command_line_is_stronger_than_the_file(here: Path) -> None:

@@ -17,6 +17,7 @@ from harness.outcomes.summary import read_arms
 from harness.report.tables import instances as table
 from harness.report.values import number
 from harness.rows.row import Finding
+from harness.text import csv_text
 
 WANTED = {
     "backend", "backend_version", "vocabulary", "suite", "case", "instance", "status", "valid", "accepted",
@@ -83,6 +84,12 @@ def test_csv_gives_back_every_cell_but_what_a_spreadsheet_would_run(tiny: Path) 
         "",
     )
     assert lost["text"] == "a\r\nb \ufffd"
+
+
+def test_a_carriage_return_begins_no_line_of_csv() -> None:
+    """Python's csv quotes it only where lines end with one, and what follows would be a cell to run."""
+    rows: list[list[object]] = [["a\r@SUM(1)", 1], ["b\nc", None]]
+    assert list(csv.reader(io.StringIO(csv_text(rows), newline=""))) == [["a\r@SUM(1)", "1"], ["b\nc", ""]]
 
 
 def test_markdown_keeps_every_walk_on_one_line(tiny: Path) -> None:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.backend.declared import wrongly_declared
 from harness.backend.grammar import Adapter, InvalidGrammar, UnsupportedGrammar
 from harness.backend.process.child import Answer, Handler
 from harness.backend.process.lost import Lost
@@ -44,7 +45,10 @@ class Reading:
 
 
 def reading_of(adapter: Adapter) -> Reading:
-    """Returns what the backend says of itself. What it raises escapes."""
+    """Returns what the backend says of itself. What it raises escapes. Raises TypeError for a field against
+    the contract."""
+    if problem := wrongly_declared(adapter):
+        raise TypeError(problem)
     return summary_of(adapter, wrong_of(adapter))
 
 
@@ -123,7 +127,7 @@ def look(spec: str, vocabulary: str, timeout_s: float, python: str) -> Looked:
         probed = 0
         for token in chosen:
             try:
-                answer, _ = service.ask({"op": "refused", "token": token}, seconds=timeout_s)
+                answer, _ = service.ask({"op": "held", "token": token}, seconds=timeout_s)
             except Lost as lost:
                 losses.append(str(lost))
                 continue
@@ -168,6 +172,8 @@ def open_looking(spec: str, vocabulary: str) -> tuple[Handler, dict[str, Any]]:
         adapter = make(backend, load_vocabulary(vocabulary))
     except ValueError as error:
         raise BadInput(str(error)) from error
+    if problem := wrongly_declared(adapter):
+        raise BadInput(f'backend "{spec}" breaks the contract: {problem}')
     return Asked(adapter).answer, {}
 
 
@@ -178,7 +184,7 @@ class Asked:
         self.adapter = adapter
 
     def answer(self, question: dict[str, Any], blob: bytes) -> Answer:
-        from harness.backend.token_bytes.probe import refused, sample, shown
+        from harness.backend.token_bytes.probe import held, sample, shown
 
         if question["op"] == "stated":
             wrong = wrong_of(self.adapter)
@@ -188,13 +194,12 @@ class Asked:
                 "wrong": [example(each) for each in wrong or ()],
                 "sample": sample(self.adapter.vocabulary, PROBES),
             }, b""
-        found, asked = None, False
+        found, was_asked = None, False
         with suppress(UnsupportedGrammar, InvalidGrammar, ValueError):  # what is declined shows nothing
             if question["op"] == "shown":
                 true, read = bytes.fromhex(question["true"]), bytes.fromhex(question["read"])
                 found = shown(self.adapter, WrongToken(question["token"], question["kind"], true, read))
             else:
-                found = refused(self.adapter, question["token"])
-            asked = True
+                was_asked, found = held(self.adapter, question["token"])
         masks = found and {"choice": found.choice, "before": found.before.hex(), "allowed": found.allowed}
-        return {"shown": masks, "asked": asked}, b""
+        return {"shown": masks, "asked": was_asked}, b""

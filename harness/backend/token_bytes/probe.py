@@ -47,18 +47,18 @@ def shown(adapter: Adapter, wrong: WrongToken) -> Shown | None:
     return None
 
 
-def refused(adapter: Adapter, token: int) -> Shown | None:
-    """Returns a mask that says that the token is not what the vocabulary says: text that is forbidden where
-    its bytes stand, or a special token that is allowed where its name stands; None where the masks are right,
-    or nothing can be asked."""
+def held(adapter: Adapter, token: int) -> tuple[bool, Shown | None]:
+    """Returns whether a mask could be asked about the token, and that mask where it says that the token is
+    not what the vocabulary says: text that is forbidden where its bytes stand, or a special token that is
+    allowed where its name stands. What the backend raises escapes."""
     vocabulary = adapter.vocabulary
     content = vocabulary.tokens[token] or vocabulary.special_tokens.get(token, "").encode()
     place = place_of(content) if content else None
-    if place is None:
-        return None
-    should = place.fits(vocabulary.tokens[token])
-    said = allows(adapter, place, token)
-    return None if said is None or said == should else Shown(place.grammar.text, place.before, said)
+    said = None if place is None else allows(adapter, place, token)
+    if place is None or said is None:
+        return False, None
+    is_right = said == place.fits(vocabulary.tokens[token])
+    return True, None if is_right else Shown(place.grammar.text, place.before, said)
 
 
 def sample(vocabulary: Vocabulary, most: int) -> list[int]:

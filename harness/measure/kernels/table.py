@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -11,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from harness.measure.kernels.session import FILE
 from harness.measure.kernels.stored import Row, StoredKernels
 from harness.measure.kernels.timing import COPY
-from harness.text import duration, grid, markdown, markdown_table, one_line, spreadsheet
+from harness.text import csv_text, duration, grid, markdown, markdown_table, one_line
 
 WIDTH = 100
 OUTCOMES = ("passed", "failed", "refused", "crashed", "harness_error")
@@ -63,16 +61,14 @@ def kernels_text(stored: StoredKernels, form: str | None) -> str:
 
 
 def _csv(stored: StoredKernels) -> str:
-    file = io.StringIO()
-    writer = csv.DictWriter(file, COLUMNS, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
+    lines = []
     for row in stored.times:
         cells = {
-            name: spreadsheet(one_line(value, MOST_SAID, spelled=True)) if isinstance(value, str) else value
+            name: one_line(value, MOST_SAID, spelled=True) if isinstance(value, str) else value
             for name, value in row.items()
-        }
-        writer.writerow(cells | {"samples": len(row.get("totals_ns", ()))})
-    return file.getvalue()
+        } | {"samples": len(row.get("totals_ns", ()))}
+        lines.append([cells.get(name, "") for name in COLUMNS])
+    return csv_text([COLUMNS, *lines])
 
 
 def _head(stored: StoredKernels) -> str:

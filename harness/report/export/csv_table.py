@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from harness.outcomes.case_state import FAILED
 from harness.outcomes.metrics import METRICS
 from harness.outcomes.result import Result
-from harness.text import one_line, spreadsheet
+from harness.text import csv_text, one_line
 
 COUNTED = (
     "cases", "judged", "works", "failed", *(state.value for state in FAILED), "refused", "not_judged",
@@ -40,12 +38,8 @@ def files(result: Result) -> dict[str, str]:
 def _table(columns: Sequence[str], of: Iterable[object], sample: str) -> str:
     """Returns a line for each of the objects, with its attributes of these names, and behind them the
     sample."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow((*columns, "sample"))
-    for one in of:
-        writer.writerow([*(_cell(getattr(one, name)) for name in columns), _cell(sample)])
-    return file.getvalue()
+    lines = ([*(_cell(getattr(one, name)) for name in columns), _cell(sample)] for one in of)
+    return csv_text([(*columns, "sample"), *lines])
 
 
 def _cell(value: Any) -> object:
@@ -53,5 +47,5 @@ def _cell(value: Any) -> object:
     if isinstance(value, tuple | list):
         value = " ".join(value)
     if isinstance(value, str):
-        return spreadsheet(one_line(value, 2000, spelled=True))
+        return one_line(value, 2000, spelled=True)
     return "" if value is None else value

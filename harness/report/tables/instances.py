@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,10 +20,10 @@ from harness.text import (
     SURROGATES,
     Console,
     console,
+    csv_text,
     grid,
     markdown,
     markdown_table,
-    spreadsheet,
 )
 
 FORMATS = ["csv", "json", "markdown"]
@@ -115,15 +113,7 @@ def to_text(frame: pd.DataFrame, form: str) -> str:
     Raises BadInput.
     """
     if form == "csv":
-        file = io.StringIO()
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(frame.columns)
-        cells = [
-            [spreadsheet(_plain(cell)) if isinstance(cell, str) else _plain(cell) for cell in line]
-            for line in _lines(frame)
-        ]
-        writer.writerows(cells)
-        return file.getvalue()
+        return csv_text([frame.columns, *([_plain(cell) for cell in line] for line in _lines(frame))])
     if form == "json":
         objects = [json.dumps(dict(zip(frame.columns, line, strict=True))) for line in _lines(frame)]
         return "[\n" + ",\n".join(objects) + "\n]\n" if objects else "[]\n"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from harness.backend.grammar import Adapter
+from harness.backend.grammar import Adapter, Grammar, UnsupportedGrammar
 from harness.backend.vocabulary import Vocabulary
-from harness.oracle.reference import Reference
+from harness.oracle.reference import Reference, ReferenceGrammar
 
 
 class RightlyRead(Reference):
@@ -30,6 +31,18 @@ class RightlyRead(Reference):
 
     def token_bytes(self) -> list[bytes] | None:
         return self.read(self.vocabulary) if self.shows else None
+
+
+class RefusesAll(Reference):
+    """Takes no grammar, so that no mask can be asked; and shows nothing."""
+
+    def compile(self, grammar: Grammar) -> ReferenceGrammar:
+        raise UnsupportedGrammar("not this one")
+
+
+class EndsItsProcess(Reference):
+    def compile(self, grammar: Grammar) -> ReferenceGrammar:
+        os._exit(7)
 
 
 class LosesASpace(RightlyRead):
