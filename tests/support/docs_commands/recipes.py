@@ -218,7 +218,7 @@ TUTORIAL = Recipe(
         "my_schemas my_cases.jsonl --backends llguidance,xgrammar": "my_cases.jsonl --backends llguidance "
         "--vocabularies probe --forks 1",
         "my_schemas my_cases.jsonl --backends xgrammar==0.2.7,xgrammar==0.2.8": TWO_RELEASES,
-        "bisect xgrammar 0.2.0..0.2.8 my_schemas --case shelf": BISECTED,
+        "bisect xgrammar 0.2.0..0.2.9 my_schemas --case order": BISECTED,
         "--model tiny": f"{ONE_REQUEST} --strategies stepwise --model tiny",
         "--backends llguidance,xgrammar --model 1b --device cuda --strategies stepwise,jump_forward --batch "
         "1,8,32": (
