@@ -22,9 +22,10 @@ const canRepro = (arm) => index.page.repro[index.arms[arm].run];
 // Where the run's folder holds no cases, the case is walked again from its suite.
 function command(place, arm, note, ...more) {
   const { run, spec, several_vocabularies: several, vocabulary } = index.arms[arm];
-  const id = index.cases.id[place], again = !canRepro(arm);
-  const words = again ? ["grammarbench", "run", index.page.walked_as[index.cases.suite[place]], "--case", id, "--backends", spec] : ["grammarbench", "repro", index.runs[run].folder, id, "--backends", spec];
-  if (several) words.push("--vocabularies", vocabulary);
+  const id = index.cases.id[place], again = !canRepro(arm), suite = index.suites[index.cases.suite[place]];
+  const one = index.cases.id.indexOf(id) === index.cases.id.lastIndexOf(id) ? id : `${suite}/${id}`;  // several suites may have the grammar
+  const words = again ? ["grammarbench", "run", index.page.walked_as[index.cases.suite[place]], "--case", id, "--backends", spec] : ["grammarbench", "repro", index.runs[run].folder, one, "--backends", spec];
+  if (several || again) words.push("--vocabularies", vocabulary);
   if (again) return [...words, "--out", "again"].map(quoted).join(" ");
   if (note?.instance !== undefined) words.push("--instance", String(note.instance));
   if (["finding", "documented"].includes(note?.kind) && note.findings?.length) words.push("--check", note.findings[0].check);
@@ -59,7 +60,7 @@ function noteShown(note) {
 
 // What befell the case behind others in one process, and not alone: no failure of it.
 function delayedShown(each) {
-  const behind = each.behind.map((one, at) => [at ? ", " : "", link(`case/${encodeURIComponent(one.id)}`, one.name || "unnamed")]);
+  const behind = each.behind.map((one, at) => [at ? ", " : "", link(`case/${encodeURIComponent(one.id)}?${new URLSearchParams({ suite: one.suite })}`, one.name || "unnamed")]);
   return el("li", {}, armName(each.arm), " ", each.led, behind, each.said);
 }
 

@@ -159,6 +159,7 @@ function draw() {
 }
 
 function point(position) {
+  if (!list.order.length) return;
   list.current = Math.max(0, Math.min(position, list.order.length - 1));
   const { scroller } = list.table;
   const top = list.current * height;

@@ -17,7 +17,11 @@
       return x === null || y === null ? (x === null) - (y === null) : sign * (x - y);
     });
     body.append(...rows);
-    for (const each of heads) each.removeAttribute("aria-sort");
+    for (const each of heads) {
+      each.removeAttribute("aria-sort");
+      delete each.dataset.turned;
+    }
+    if (turned) head.dataset.turned = "1";
     head.setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");
     for (const each of document.querySelectorAll("a.preset")) {
       if (each.dataset.sort === key) each.setAttribute("aria-current", "true");
@@ -40,8 +44,6 @@
     button.textContent = head.textContent;
     button.addEventListener("click", () => {
       const turned = head.hasAttribute("aria-sort") && !(head.dataset.turned === "1");
-      for (const each of heads) delete each.dataset.turned;
-      if (turned) head.dataset.turned = "1";
       history.replaceState(null, "", `#/summary?sort=${turned ? "-" : ""}${encodeURIComponent(head.dataset.key)}`);
       sortBy(head.dataset.key, turned);
     });

@@ -15,6 +15,11 @@ const routeOf = () => {
 function placeOf(path, query) {
   let id = path.slice("/case/".length);
   try { id = decodeURIComponent(id); } catch { /* as it stands */ }
+  if (query.has("suite")) {
+    const suite = nameIn(index.suites, query.get("suite"));
+    const named = index.cases.id.findIndex((each, place) => each === id && index.cases.suite[place] === suite);
+    if (named >= 0) return named;
+  }
   const at = Number(query.get("at"));
   return query.has("at") && index.cases.id[at] === id ? at : index.cases.id.indexOf(id);
 }
@@ -96,10 +101,10 @@ if (explorer && typeof DecompressionStream === "function") {
     anchor.append(...(each.childNodes.length ? each.childNodes : ["Explore them"]));
     each.append(anchor);
   }
-  const ids = new Map([...document.querySelectorAll("#cases > .case")].map((each) => [each.id, each.dataset.id]));
+  const ids = new Map([...document.querySelectorAll("#cases > .case")].map((each) => [each.id, each.dataset]));
   for (const anchor of document.querySelectorAll("a[href^='#case-']")) {
-    const id = ids.get(anchor.getAttribute("href").slice(1));
-    if (id !== undefined) anchor.setAttribute("href", `#/case/${encodeURIComponent(id)}`);
+    const found = ids.get(anchor.getAttribute("href").slice(1));
+    if (found !== undefined) anchor.setAttribute("href", `#/case/${encodeURIComponent(found.id)}?${new URLSearchParams({ suite: found.suite })}`);
   }
   document.getElementById("cases")?.replaceChildren();
   const save = (title, name, type, make) => el("button", { type: "button", click: async () => { await loadIndex(); download(name, type, await make()); } }, title);

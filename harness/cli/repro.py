@@ -27,7 +27,9 @@ def add(verbs: Verbs) -> None:
         help="show one failing case step by step, and a script that shows it without us",
     )
     add_run(parser)
-    parser.add_argument("case", metavar="CASE", help="a case's name or id")
+    parser.add_argument(
+        "case", metavar="CASE", help="a case's name or id, or SUITE/ID where several suites have it"
+    )
     add_backend(parser, "a backend of the run, with its options if it has several", required=True)
     add_vocabulary(parser, "which vocabulary of the run (default: the first one that fails)")
     add_number(

@@ -11,6 +11,7 @@ from harness.backend.arm import arm_names
 from harness.diagnose.advise import Advice, choice_of
 from harness.outcomes.answer import BackendAnswer, CaseAnswer, evidence, risks_by_backend, telling
 from harness.outcomes.case_state import CaseState
+from harness.outcomes.repro_command import case_word
 from harness.rows.store import read_info
 from harness.text import Console, command, counted, duration, grid, listed, one_line
 
@@ -247,5 +248,6 @@ def _repro(advice: Advice, able: Sequence[BackendAnswer]) -> list[str]:
     risk = min(risks, key=lambda risk: risk.case.state.gravity)
     backend = next(backend for backend in able if backend.name == risk.backends[0])
     name = arm_names(read_info(advice.folder).arms)[backend.key[:3]]
-    words = ["grammarbench", "repro", str(advice.folder), risk.case.case_id, "--backends", name]
+    case = case_word(advice.folder, risk.case.suite, risk.case.case_id)
+    words = ["grammarbench", "repro", str(advice.folder), case, "--backends", name]
     return ["The worst one as a script without GrammarBench:", command([*words, "--script", "fault.py"])]

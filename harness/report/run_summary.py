@@ -15,6 +15,7 @@ from harness.outcomes.case_state import FAILED, CaseState
 from harness.outcomes.delayed import Delayed, DelayedCases
 from harness.outcomes.metrics import METRICS, few, values_of
 from harness.outcomes.outcome import Fault, in_words, worst_fault
+from harness.outcomes.repro_command import repro_words
 from harness.outcomes.slow_compiles import Compiles, Tail
 from harness.outcomes.summary import ArmSummary, each_taken_in, summarize
 from harness.report.labels import told_apart
@@ -107,16 +108,7 @@ def _worst_failure(run: Path, info: RunInfo, fault: Fault, row: Row) -> WorstFai
         + (f"=={row.backend_version}" if len(versions) > 1 else "")
         + (f":{row.options}" if row.options else "")
     )
-    words = [
-        "grammarbench",
-        "repro",
-        str(run),
-        row.case_id,
-        "--backends",
-        backend,
-        "--vocabularies",
-        row.vocabulary,
-    ]
+    words = [*repro_words(run, row.suite, row.case_id, backend, row.vocabulary)]
     if fault.finding is not None:
         words += ["--check", fault.finding.check]
     elif row.instance is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import jinja2
 from markupsafe import Markup
@@ -42,6 +43,7 @@ def template_environment() -> jinja2.Environment:
         "code": code_spans,
         "counted": counted,
         "listed": listed,
+        "address": address,
     }
     environment.globals |= {
         "glyphs": GLYPHS,
@@ -56,6 +58,11 @@ def template_environment() -> jinja2.Environment:
     }
     environment.globals["m"] = environment.get_template("macros.html.j2").module
     return environment
+
+
+def address(text: str) -> str:
+    """Returns the text as a part of an address; a lone surrogate, which no address holds, becomes `?`."""
+    return quote(text.encode("utf-8", "replace"), safe="")
 
 
 def code_spans(text: str) -> Markup:

@@ -587,6 +587,19 @@ def test_refused_retokenization_says_where_and_moves_nothing() -> None:
     assert open_columns(grammar, SMALL.size) == [ord("b")]
 
 
+def test_refused_retokenization_moves_nothing_of_an_object_without_rollback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(FiniteObject, "rollback")
+    for old in (b"", b"a"):
+        grammar = accept(wrapped("abc|abd", SMALL), old)
+        before = open_columns(grammar, SMALL.size)
+        for new in (b"abx", b"ax"):
+            with pytest.raises(ValueError, match="nothing has moved"):
+                grammar.jump_and_retokenize([*old], [*new], -1)
+            assert grammar.accepted_tokens == [*old] and open_columns(grammar, SMALL.size) == before
+
+
 def test_old_ids_that_were_never_accepted_are_an_error() -> None:
     grammar = accept(wrapped("abc", SMALL), b"ab")
     with pytest.raises(ValueError, match="do not begin with the accepted tokens"):

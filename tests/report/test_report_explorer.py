@@ -10,6 +10,7 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -18,9 +19,11 @@ from browser import Browser
 from reported import EVIL, hostile_run, on_page, refusing_run
 
 from harness.backend.vocabulary import load_vocabulary
+from harness.diagnose.repro.find import find_failure
 from harness.report.cases.data import pack
 from harness.report.page.inputs import read_inputs
 from harness.report.page.page import write_report
+from harness.rows.store import read_info
 from harness.text import spreadsheet
 
 
@@ -91,6 +94,76 @@ def test_the_command_of_a_case_is_safe_to_paste_and_the_csv_is_one(
     assert json.loads(browser.ask("asJson()")) == json.loads((written.parent / "report.json").read_text())
 
 
+@pytest.fixture(scope="module")
+def shared(synthetic: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of two suites with one grammar in both, whose document is refused; in the second suite stands a
+    grammar beside it that the backend declines."""
+    one = synthetic.case(0, [("x", b"1", True)])
+    cases = [("first", one), ("second", replace(one, name="the second's"))]
+    rows = [
+        synthetic.row(suite=suite, case=case.name, case_id=case.id, accepted=False, stopped_at=0)
+        for suite, case in cases
+    ]
+    other = synthetic.case(1, [("y", b"2", True)])
+    rows.append(
+        synthetic.row(
+            suite="second", case=other.name, case_id=other.id, status="unsupported", accepted=None, text="not"
+        )
+    )
+    size = {"version": "1", "sha256": "cd" * 32, "cases": 2, "instances": 2}
+    folder = synthetic.write_run(
+        tmp_path_factory.mktemp("shared") / "run",
+        [[(row, b"")] for row in rows],
+        synthetic.info(synthetic.ARMS[:1], suites={"first": size, "second": size}),
+        [*cases, ("second", other)],
+    )
+    return write_report([folder], folder / "report")
+
+
+def test_a_link_leads_to_the_case_of_its_suite_and_the_command_names_that_suite(
+    shared: Path, browser: Browser
+) -> None:
+    browser.open(shared.as_uri())
+    links = browser.ask(
+        "[...document.querySelectorAll(\"a[href^='#/case/']\")].map((each) => [each.textContent, "
+        "each.getAttribute('href')])"
+    )
+    assert {title for title, _ in links} >= {"the second's"}
+    for title, link in links:
+        browser.go(link[1:])
+        assert browser.ask("explorer.querySelector('h2').textContent") == title
+        if title == "the second's":
+            command = browser.ask("explorer.querySelector('[aria-label=\"command\"]').textContent")
+            words = shlex.split(command)
+            failure = find_failure(Path(words[2]), words[3], words[5], None, None)
+            assert words[3].startswith("second/") and failure.row.suite == "second"
+
+
+def test_the_list_of_failing_cases_has_as_many_as_are_promised(shared: Path, browser: Browser) -> None:
+    browser.open(shared.as_uri())
+    link = browser.ask("document.querySelector('#failing a[href^=\"#/cases\"]').getAttribute('href')")
+    promised = browser.ask("document.querySelector('#failing').textContent")
+    browser.go(link[1:])
+    assert "3 cases fail, are refused or diverge" in promised and browser.ask("list.order.length") == 3
+
+
+def test_in_an_empty_list_no_case_is_opened(shared: Path, browser: Browser) -> None:
+    browser.open(shared.as_uri())
+    browser.go("/cases?q=zzzz")
+    for key in ("j", "Enter"):
+        browser.press(key)
+    assert browser.ask("location.hash") == "#/cases?q=zzzz" and browser.console == []
+
+
+def test_a_column_that_a_link_has_sorted_turns_at_the_first_click(written: Path, browser: Browser) -> None:
+    browser.open(f"{written.as_uri()}#/summary?sort=-conformance")
+    head = "document.querySelector('th[data-key=conformance]')"
+    before = browser.ask(f"{head}.getAttribute('aria-sort')")
+    browser.ask(f"{head}.querySelector('button').click(); 0")
+    assert browser.ask("location.hash") == "#/summary?sort=conformance"
+    assert browser.ask(f"{head}.getAttribute('aria-sort')") != before
+
+
 def test_without_the_cases_of_the_run_a_case_is_walked_again_from_its_suite(
     tmp_path: Path, browser: Browser
 ) -> None:
@@ -101,6 +174,7 @@ def test_without_the_cases_of_the_run_a_case_is_walked_again_from_its_suite(
     browser.go(f"/case/{browser.ask('index.cases.id[0]')}")
     words = shlex.split(browser.ask("explorer.querySelector('[aria-label=\"command\"]').textContent"))
     assert words[:4] == ["grammarbench", "run", "CORPUS/first", "--case"] and words[-2:] == ["--out", "again"]
+    assert words[words.index("--vocabularies") + 1] in read_info(run).vocabularies, "and not the profile's"
     assert "grammarbench repro ." not in browser.ask("explorer.textContent")
     assert browser.console == []
 

@@ -58,6 +58,23 @@ def test_a_suite_a_file_and_a_folder_are_workloads_of_their_valid_instances(tmp_
     assert len(find_workload("speed").texts) == 15
 
 
+def test_each_text_and_each_request_has_a_name_of_its_own(tmp_path: Path) -> None:
+    """Also where an instance is called as a repetition of another would be: answers are told apart by it."""
+    lines = [
+        {"description": "c", "regex": regex, "tests": [{"description": name, "text": text, "valid": True}]}
+        for regex, name, text in (
+            ("a+", "v", "a"), ("b+", "v (2)", "b"), ("c+", "v #2", "c"), ("d+", "v", "d"), ("e+", "v", "e")
+        )
+    ]  # fmt: skip
+    path = tmp_path / "names.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    workload = find_workload(str(path))
+    assert [text.name for text in workload.texts] == ["c: v", "c: v (2)", "c: v #2", "c: v #3", "c: v #4"]
+    made = requests(workload, load_vocabulary("bytes"), count=17, prompt_tokens=4)
+    assert len({request.name for request in made}) == 17
+    assert [request.name for request in made[5:7]] == ["c: v (3)", "c: v (2) (2)"]
+
+
 def test_what_is_no_workload_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r'unknown workload "function_cals".*did you mean "function_calls"'):
         find_workload("function_cals")

@@ -212,6 +212,7 @@ def test_a_tool_call() -> None:
             "required": ["a"],
             "patternProperties": {"a": {"type": "string"}},
         },
+        {"type": "object", "properties": {"a": {"const": 1}}, "required": [["a"]]},
         {"$ref": "#/$defs/a", "$defs": {"a": {"const": 1}}},
     ],
     ids=str,

@@ -239,7 +239,7 @@ class GrammarForSGLang:
         self.rollback(ignored + len(dropped))
         count = self._object.accept_tokens(added)
         if count < len(added):
-            self._object.rollback(count)
+            self._take_back(count, kept)
             self._object.accept_tokens(dropped)
             self.accepted_tokens, self._ignored = accepted, ignored
             raise ValueError(
@@ -247,6 +247,18 @@ class GrammarForSGLang:
                 "allowed; nothing has moved"
             )
         self.accepted_tokens = kept + added
+
+    def _take_back(self, count: int, kept: Sequence[int]) -> None:
+        """Takes back the last `count` tokens of the object, behind which it has accepted `kept`. An object
+        without rollback, which is optional, is replaced by a fresh one."""
+        if not count:
+            return
+        try:
+            self._object.rollback(count)
+        except NotImplementedError:
+            self._object = self._compiled.start()
+            self.maybe_init_reasoning(self._reasoning)
+            self._object.accept_tokens(kept)
 
     def _turn_to(self, vocab_mask: torch.Tensor, idx: int) -> None:
         """Takes a row of a mask that is not that of the last fill: our ids, and the rest, for which there are

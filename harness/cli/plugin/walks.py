@@ -171,7 +171,7 @@ class Walks:
         changes = expected.compare_faults(self.recorded.arms if self.recorded else {}, now).changes
         change = changes[0] if changes else None
         backend = arm(rows[0]) if rows else self.spec
-        command = shlex.join(repro_words(self.folder, case.id, backend, self.vocabulary))
+        command = shlex.join(repro_words(self.folder, suite, case.id, backend, self.vocabulary))
         problems = sorted((line for row in rows for line in _problems(row)), key=itemgetter(0))
         refusal = next((row.text for row in rows if row.status in DECLINED), "")
         later = tuple(_delayed(rows))

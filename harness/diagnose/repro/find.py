@@ -46,16 +46,20 @@ def find_failure(
     number: int | None,
     check: str | None = None,
 ) -> Failure:
-    """Returns the worst failure of that case (given by name or id) and backend, of the first vocabulary with
-    which it fails, the first of those that are equally bad: what an answer tells of the case. Raises
-    BadInput.
+    """Returns the worst failure of that case (given by name, id or `SUITE/ID`) and backend, of the first
+    vocabulary with which it fails, the first of those that are equally bad: what an answer tells of the case.
+    Raises BadInput.
 
     With a number, of the walks of that instance and of what checks found along it: the worst that fails, else
     any. With a check, the worst finding of it, rather one that is not documented.
     """
     info = read_info(folder)
     suites_and_cases = [(suite, case) for suite, _, case in read_cases(folder)]
-    ids = {(suite, case.id) for suite, case in suites_and_cases if wanted in (case.id, case.name)}
+    ids = {
+        (suite, case.id)
+        for suite, case in suites_and_cases
+        if wanted in (case.id, case.name, f"{suite}/{case.id}")
+    }
     if not ids:
         raise BadInput(
             f"{folder} has no case "

@@ -127,10 +127,10 @@ def _command(changes: Sequence[Change], folder: Path, info: RunInfo) -> tuple[st
     if not new:
         return ()
     change = min(new, key=lambda change: min(map(_gravity, change.new)))
-    arm, case_id = change.arm, change.case.rpartition("/")[2]
+    arm, (suite, _, case_id) = change.arm, change.case.rpartition("/")
     checks = sorted(fault.partition(":")[0] for fault in change.new if fault not in OF_A_WALK)
     check = checks[0] if checks and not change.new & OF_A_WALK else ""
-    return repro_words(folder, case_id, arm_names(info.arms)[arm.identity], arm.vocabulary, check)
+    return repro_words(folder, suite, case_id, arm_names(info.arms)[arm.identity], arm.vocabulary, check)
 
 
 def _gravity(fault: str) -> int:

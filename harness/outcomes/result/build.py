@@ -147,7 +147,7 @@ class Noticed:
             of = self.arms[name]
             for (suite, case_id), wrong in cases.items():
                 if wrong:
-                    command = repro_words(self.run, case_id, names[of.identity], of.vocabulary)
+                    command = repro_words(self.run, suite, case_id, names[of.identity], of.vocabulary)
                     rows = self.cases[name][suite, case_id]
                     undocumented = self.undocumented[name][suite, case_id]
                     yield Failing(

@@ -261,7 +261,7 @@ def first_note(detail: dict[str, Any], arm: int) -> dict[str, Any] | None:
 
 
 def _later(arm: int, delayed: Delayed) -> dict[str, Any]:
-    behind = [{"id": one.case_id, "name": one.case[:NAME]} for one in delayed.behind]
+    behind = [{"suite": one.suite, "id": one.case_id, "name": one.case[:NAME]} for one in delayed.behind]
     return {"arm": arm, "led": delayed.opening, "behind": behind, "said": delayed.closing[:MESSAGE]}
 
 

@@ -11,6 +11,7 @@ import jinja2
 from markupsafe import Markup
 
 from harness.backend.arm import arm_names
+from harness.outcomes.repro_command import case_word
 from harness.report.cases.failing import (
     CASE_KINDS,
     EXAMPLES,
@@ -161,6 +162,6 @@ def command(line: Line, case: FailedCase) -> str:
     """Returns what a reader types to see the case for themselves."""
     vocabulary = ["--vocabularies", line.arm.vocabulary] if len(line.run.info.vocabularies) > 1 else []
     backend = arm_names(line.run.info.arms).get(line.arm.key[:3], line.arm.name)
-    return shlex.join(
-        ["grammarbench", "repro", str(line.run.folder), case.id, "--backends", backend, *vocabulary]
-    )
+    folder = line.run.folder
+    word = case_word(folder, case.suite, case.id)
+    return shlex.join(["grammarbench", "repro", str(folder), word, "--backends", backend, *vocabulary])

@@ -228,19 +228,17 @@ class DecodeHandler:
 
     def _answer(self, asked: Setting, made: Sequence[Request], served: Served) -> Answer:
         texts = self.workloads[asked.workload].texts
-        numbers = {request.name: number for number, request in enumerate(made)}
         reply: dict[str, Any] = {
             "wall_ns": served.wall_ns,
             "passes": served.passes,
             "peak_bytes": self._peak(),
             "counts": served.counts,
             "completed": [asdict(done) for done in served.completed],
-            "numbers": [numbers[done.name] for done in served.completed],
+            "numbers": list(range(len(served.completed))),
             "texts": [],
             "as_replayed": [],
         }
-        for done in served.completed:
-            number = numbers[done.name]
+        for number, done in enumerate(served.completed):
             reply["texts"].append(answer(texts[number % len(texts)], done.ids, self.vocabulary).hex())
             reply["as_replayed"].append(
                 self._as_replayed(made[number], done) if asked.mode == "replay" else None

@@ -103,15 +103,12 @@ def find_workload(wanted: str) -> Workload:
 def _texts(cases: Iterable[Case]) -> tuple[ReferenceText, ...]:
     """Returns the valid instances as texts; a name that occurs again gets a number."""
     texts: list[ReferenceText] = []
-    counts: dict[str, int] = {}
+    taken: set[str] = set()
     for case in cases:
         for instance in (each for each in case.instances if each.valid and not each.tokens):
-            name = f"{case.name}: {instance.name}"
-            counts[name] = counts.get(name, 0) + 1
-            unique = name if counts[name] == 1 else f"{name} #{counts[name]}"
             texts.append(
                 ReferenceText(
-                    unique,
+                    _free(f"{case.name}: {instance.name}", taken, " #{}"),
                     case.grammar,
                     instance.content,
                     case.draft,
@@ -120,6 +117,17 @@ def _texts(cases: Iterable[Case]) -> tuple[ReferenceText, ...]:
                 )
             )
     return tuple(texts)
+
+
+def _free(name: str, taken: set[str], numbered: str, number: int = 2) -> str:
+    """Returns the name, or where it is taken the first of its numbered forms that is not, from that number
+    on, and takes it."""
+    free = name
+    while free in taken:
+        free = f"{name}{numbered.format(number)}"
+        number += 1
+    taken.add(free)
+    return free
 
 
 def requests(
@@ -156,13 +164,14 @@ def requests(
         for text in texts
     ]
     plain = _plain_tokens(vocabulary)
+    taken: set[str] = set()
     made = []
     for number in range(count):
         at = number % len(texts)
         text, ids = texts[at], references[at]
         filler = random.Random(f"{seed} {number}").choices(plain, k=prompt_tokens - len(instructions[at]))
         request = Request(
-            name=text.name if number < len(texts) else f"{text.name} ({number // len(texts) + 1})",
+            name=_free(text.name, taken, " ({})", number // len(texts) + 1),
             prompt=(*filler, *instructions[at]),
             limit=len(ids) if limit is None else limit,
             grammar=text.grammar,

@@ -91,7 +91,9 @@ def _is_written_out(schema: Any) -> bool:
     if not isinstance(schema, dict) or schema.get("type") != "object" or not schema.keys() <= _OBJECT:
         return False
     names, required = schema.get("properties"), schema.get("required", [])
-    if not isinstance(names, dict) or not isinstance(required, list) or set(required) != set(names):
+    if not isinstance(names, dict) or not isinstance(required, list):
+        return False
+    if not all(isinstance(name, str) for name in required) or set(required) != set(names):
         return False
     # An object that names no property and may have any is a slot: its text is not fixed.
     return bool(names) or schema.get("additionalProperties", True) is False

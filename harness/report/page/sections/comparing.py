@@ -77,8 +77,8 @@ class RunPair:
     compared: int
     counts: str
     """How many cases came out worse, better and otherwise; empty where none did."""
-    differing: tuple[tuple[str, str, str, tuple[str, ...]], ...]
-    """The kind of difference, the case's id, its suite and name, and lines of what became of it; new faults
+    differing: tuple[tuple[str, str, str, str, tuple[str, ...]], ...]
+    """The kind of difference, the case's suite, id, title, and lines of what became of it; new faults
     first."""
     left_off: int
     counted: tuple[Counted, ...]
@@ -190,7 +190,7 @@ def _run_pair(pair: Pair, where: str) -> RunPair:
         f"{kinds[kind]:,} with {title}" for kind, title in differences.TITLES.items() if kinds[kind]
     )
     shown = tuple(
-        (KINDS[case.kind], case.key[2], f"{case.key[1]}: {case.name}", _became(case.parts))
+        (KINDS[case.kind], *case.key[1:], f"{case.key[1]}: {case.name}", _became(case.parts))
         for case in every[:CASES]
     )
     title = f"{pair.base.title} → {pair.head.title}"

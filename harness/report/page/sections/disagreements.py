@@ -44,8 +44,8 @@ class GroupShown:
     states: list[str]
     """The state on each arm, in words."""
     message: str
-    examples: list[tuple[str, str, str]]
-    """Anchor of the case if it is on the page without the script, id and name."""
+    examples: list[tuple[str, str, str, str]]
+    """Anchor of the case if it is on the page without the script, suite, id and name."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,9 @@ def _shown(
 
 def _group(explored: Explored, number: int, group: Group, anchors: dict[tuple[str, str], str]) -> GroupShown:
     cases = [explored.cases[member] for member in group.members[:EXAMPLES]]
-    examples = [(anchors.get((case.suite, case.id), ""), case.id, case.name[:60]) for case in cases]
+    examples = [
+        (anchors.get((case.suite, case.id), ""), case.suite, case.id, case.name[:60]) for case in cases
+    ]
     states = [CASE_KINDS[kind] if kind else "–" for kind in group.vector]
     return GroupShown(
         number,

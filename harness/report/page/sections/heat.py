@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from urllib.parse import quote
 
 from harness.report.page.cells import GLYPHS, WalksCell, cell_of
 from harness.report.page.content import Content
 from harness.report.page.inputs import Inputs
 from harness.report.page.lines import Line
 from harness.report.page.section import Section, Values
+from harness.report.templates import address
 from harness.rows.row import OURS
 
 ROWS, SUITES = 16, 60
@@ -113,9 +113,5 @@ def _cell(outcomes: Counter[str], line: Line, where: str, name: str) -> HeatCell
         if worst
         else "?"
     )
-    link = f"#/cases?backend={_quoted(line.label)}&{where}={_quoted(name)}"
+    link = f"#/cases?backend={address(line.label)}&{where}={address(name)}"
     return HeatCell(cell, glyph, link)
-
-
-def _quoted(text: str) -> str:
-    return quote(text.encode("utf-8", "replace"), safe="")
