@@ -16,6 +16,7 @@ from harness.backend.known_tokens import Loader, bytes_of_decoder
 from harness.backend.vocabulary import Vocabulary
 
 from ._llguidance_forms import (
+    CONVERSION,
     DOCUMENTED,
     ENGINES,
     KNOWS_ONE_END,
@@ -93,7 +94,10 @@ class Llguidance(Adapter):
         return bytes_of_decoder(self._tokenizer, self.vocabulary.size)
 
     def script(self, grammar: Grammar) -> str:
-        return parts.script_of("llguidance", grammar_text=repr(grammar_text(grammar, self._options)))
+        text = repr(grammar_text(grammar, self._options))
+        # The library's own conversion stands in the script, because the fault may be in it.
+        is_converted = grammar.dialect == "ebnf"
+        return parts.script_of("llguidance", grammar_text=CONVERSION if is_converted else text)
 
     def kernels(self) -> Mapping[str, Kernel]:
         return parts.kernels_in_torch_and_numpy("llguidance")
