@@ -12,6 +12,7 @@ from against_the_judge import differences
 
 from harness.backend.layout import EVERY_SPELLING
 from harness.oracle.automaton import NoOracle
+from harness.oracle.json_schema import unevaluated
 from harness.oracle.json_schema.atoms import AtLeast
 from harness.oracle.json_schema.automaton import json_schema_automaton
 from harness.oracle.json_schema.formula import atom
@@ -29,6 +30,26 @@ def test_documents_and_beginnings_of_many_schemas_are_those_of_the_judge(part: i
     assert [line for number in numbers for line in differences(number)] == []
 
 
+@pytest.mark.parametrize("keyword", ["unevaluatedProperties", "unevaluatedItems"])
+def test_what_is_reached_in_many_ways_is_looked_at_once(
+    keyword: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each definition refers twice to the next one, so that there are 2^16 ways to the last."""
+    looked: list[object] = []
+    found = unevaluated._in_place
+
+    def counted(*asked: Any) -> Any:
+        looked.append(asked[1])
+        return found(*asked)
+
+    monkeypatch.setattr(unevaluated, "_in_place", counted)
+    chain: dict[str, Any] = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(16)}
+    chain["a16"] = {"properties": {"x": {}}, "prefixItems": [True]}
+    automaton = json_schema_automaton(json.dumps({"$ref": "#/$defs/a0", keyword: False, "$defs": chain}))
+    right, wrong = (b'{"x":1}', b'{"y":1}') if keyword == "unevaluatedProperties" else (b"[1]", b"[1,2]")
+    assert automaton.accepts(right) and not automaton.accepts(wrong) and len(looked) < 100
+
+
 @pytest.mark.parametrize(
     ("schema", "reason"),
     [
@@ -39,6 +60,10 @@ def test_documents_and_beginnings_of_many_schemas_are_those_of_the_judge(part: i
         ({"maxLength": 10**9}, "a count"),
         ({"pattern": "(a)\\1"}, "a group"),
         ({"maximum": 10**1000}, "digits"),
+        (
+            {"oneOf": [{"multipleOf": n} for n in (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41)]},
+            "too many",
+        ),
         # What is no schema has none, either; of a schema in a structural tag nobody else asks that.
         ({"minimum": 0, "exclusiveMinimum": True}, "the schema is wrong"),
         ({"maxLength": True}, "the schema is wrong"),

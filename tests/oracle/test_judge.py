@@ -25,7 +25,7 @@ from harness.backend.grammar import Grammar
 from harness.backend.process.service import Service
 from harness.backend.process.system import descendants, is_running
 from harness.oracle.automaton import NoOracle
-from harness.oracle.judge import Judge, Unjudgeable, check_schema, is_json, is_valid
+from harness.oracle.judge import Judge, Unjudgeable, check_schema, is_json, is_valid, second
 from harness.oracle.judge import schema as judge_schema
 from harness.oracle.judge import verdict as judge_verdict
 from harness.oracle.judge.drafts import DRAFT_URIS
@@ -841,3 +841,44 @@ def test_in_2020_12_contains_evaluates_the_items_that_it_finds() -> None:
     assert is_valid(
         Grammar("json_schema", '{"contains": {"const": "a"}, "unevaluatedItems": false}'), b'["a"]'
     )
+
+
+# ------------------------------------------------------------------------------------- what no matcher does
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"^(?:(a)|b)*\1$", r"^(?:(a)|b\1)*$", r"^(?:(?<n>a)?b\k<n>;){1,}$", r"((?:x(a)|[(b]){2})\2"]
+)
+def test_a_reference_into_a_group_that_repeats_has_no_verdict(pattern: str) -> None:
+    """By ECMA-262 each repetition forgets the captures of the one before; `regex` and jsonschema-rs keep
+    them, both, so that they agree on what is wrong: `^(?:(a)|b)*\\1$` matches `ab`."""
+    assert is_pattern(pattern)
+    with pytest.raises(Unjudgeable, match="refers back into a group that repeats"):
+        is_valid(Grammar("json_schema", json.dumps({"pattern": pattern})), b'"ab"')
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "is_found"),
+    [
+        (r"^(a|b)*\1$", "abb", True),  # what repeats is the capture itself, which each repetition makes anew
+        (r"^(?:(a)|b)?\1$", "aa", True),
+        (r"^(?:(a)b){0,1}\1$", "aba", True),
+        (r"^(a)(?:b(c))*\1$", "abca", True),
+        (r"^(?<$a>x)\k<$a>$", "xx", True),
+        (r"^(?<é>x)\k<é>$", "xy", False),
+    ],
+)
+def test_other_references_and_names_of_groups_are_read(pattern: str, text: str, is_found: bool) -> None:
+    assert finds(pattern, text) is is_found
+
+
+def test_a_panic_of_the_second_validator_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    class PanicException(BaseException):
+        """What pyo3 makes of a panic."""
+
+    def panics(*_: object) -> None:
+        raise PanicException("a named target lives in its resolver's resource")
+
+    monkeypatch.setattr(second, "_found_first", panics)
+    assert second_verdict("{}", b"1", None, False) == (None, "")
+    assert violated_constraint("{}", b"1", None, False) == ""

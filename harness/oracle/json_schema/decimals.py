@@ -23,6 +23,8 @@ from harness.oracle.json_schema.atoms import (
 )
 from harness.oracle.json_schema.formula import FALSE, Formula, atom, constant, is_true, rewritten
 
+MOST_DIVISORS = 12
+"""More than these have no reference: each combination of divisors is one of 2^n."""
 MOST_STEPS = 10_000
 """Multiples that are tried before a combination of divisors has no reference."""
 ZERO = Fraction(0)
@@ -119,6 +121,8 @@ def _is_known(value: Any) -> bool:
 def _combinations(formula: Formula, is_integer: bool) -> Iterator[Divisors]:
     """The combinations of divisors that make a formula over divisors true."""
     divisors = sorted(value.divisor for value in formula.atoms if isinstance(value, IsMultiple))
+    if len(divisors) > MOST_DIVISORS:
+        raise NoOracle("a number depends on too many divisors")
     for truths in product((True, False), repeat=len(divisors)):
         chosen = dict(zip(divisors, truths, strict=True))
         if is_true(formula, lambda value, chosen=chosen: chosen[value.divisor]):  # type: ignore[misc]

@@ -53,7 +53,7 @@ def unevaluated_members(schemas: Schemas, schema: Mapping[str, Any], resolver: A
             )
         )
 
-    return _by_conditions(_of_members(schemas, beside, resolver, TRUE, ()), rest)
+    return _by_conditions(_of_members(schemas, beside, resolver, TRUE, (), set()), rest)
 
 
 def unevaluated_items(schemas: Schemas, schema: Mapping[str, Any], resolver: Any) -> Formula:
@@ -66,7 +66,7 @@ def unevaluated_items(schemas: Schemas, schema: Mapping[str, Any], resolver: Any
         found = [formula for entry in evaluated for formula in entry.some_items]
         return atom(AllItems((TRUE,) * count, disjunction([wanted, *found])))
 
-    return _by_conditions(_of_items(schemas, beside, resolver, TRUE, ()), rest)
+    return _by_conditions(_of_items(schemas, beside, resolver, TRUE, (), set()), rest)
 
 
 def _by_conditions(evaluated: Iterable[Evaluated], rest: Any) -> Formula:
@@ -88,11 +88,17 @@ def _by_conditions(evaluated: Iterable[Evaluated], rest: Any) -> Formula:
     return disjunction(parts)
 
 
+Seen = set[tuple[Formula, int]]
+"""The conditions under which a subschema (its `id`) was looked at: by another way it evaluates the same, and
+a chain of shared references has 2^n ways."""
+
+
 def _of_members(
-    schemas: Schemas, schema: Any, resolver: Any, condition: Formula, above: tuple[int, ...]
+    schemas: Schemas, schema: Any, resolver: Any, condition: Formula, above: tuple[int, ...], seen: Seen
 ) -> Iterator[Evaluated]:
-    if not isinstance(schema, Mapping):
+    if not isinstance(schema, Mapping) or (condition, id(schema)) in seen:
         return
+    seen.add((condition, id(schema)))
     schema = schemas.asking(schema)
     if "additionalProperties" in schema or "unevaluatedProperties" in schema:
         yield Evaluated(condition, is_all=True)
@@ -102,17 +108,19 @@ def _of_members(
     if names or patterns:
         yield Evaluated(condition, names=names, patterns=patterns)
     for inner, below, resolved, path in _in_place(schemas, schema, resolver, condition, above):
-        yield from _of_members(schemas, below, resolved, inner, path)
+        yield from _of_members(schemas, below, resolved, inner, path, seen)
     for name, below in schema.get("dependentSchemas", {}).items():
         inner = conjunction([condition, has_name(name)])
-        yield from _of_members(schemas, below, schemas.references.inside(below, resolver), inner, above)
+        inside = schemas.references.inside(below, resolver)
+        yield from _of_members(schemas, below, inside, inner, above, seen)
 
 
 def _of_items(
-    schemas: Schemas, schema: Any, resolver: Any, condition: Formula, above: tuple[int, ...]
+    schemas: Schemas, schema: Any, resolver: Any, condition: Formula, above: tuple[int, ...], seen: Seen
 ) -> Iterator[Evaluated]:
-    if not isinstance(schema, Mapping):
+    if not isinstance(schema, Mapping) or (condition, id(schema)) in seen:
         return
+    seen.add((condition, id(schema)))
     schema = schemas.asking(schema)
     is_new = schemas.draft == "draft2020-12"
     items = schema.get("items")
@@ -129,7 +137,7 @@ def _of_items(
     if count or found:
         yield Evaluated(condition, items=count, some_items=found)
     for inner, below, resolved, path in _in_place(schemas, schema, resolver, condition, above):
-        yield from _of_items(schemas, below, resolved, inner, path)
+        yield from _of_items(schemas, below, resolved, inner, path, seen)
 
 
 def _in_place(

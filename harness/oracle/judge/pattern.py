@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
+from harness.oracle.judge.unjudgeable import Unjudgeable
 from harness.oracle.regex.ecma_classes import (
     NO_LINE_END,
     QUANTIFIER,
@@ -30,8 +31,13 @@ class NotAPattern(ValueError):
 
 
 def finds(pattern: str, text: str) -> bool:
-    """Does the pattern match somewhere in the text?  Raises `NotAPattern`."""
-    return _compiled(pattern).search(text) is not None
+    """Does the pattern match somewhere in the text?  Raises `NotAPattern`, and `Unjudgeable` for a pattern
+    that refers back into a group that repeats: ECMA-262 forgets its captures at each repetition, and no
+    matcher here does."""
+    found = _compiled(pattern).search(text) is not None
+    if _refers_into_a_repetition(pattern):
+        raise Unjudgeable("the pattern refers back into a group that repeats")
+    return found
 
 
 def is_pattern(pattern: str) -> bool:
@@ -43,8 +49,9 @@ def is_pattern(pattern: str) -> bool:
     return True
 
 
-_GROUP = re.compile(r"\(\?(?::|=|!|<=|<!|<[A-Za-z_][A-Za-z0-9_]*>)")
-_BACKREFERENCE = re.compile(r"\\(?:([1-9][0-9]*)|k<([A-Za-z_][A-Za-z0-9_]*)>)")
+_NAME = r"(?:[^\W\d]|\$)[\w$]*"
+_GROUP = re.compile(rf"\(\?(?::|=|!|<=|<!|<({_NAME})>)")
+_BACKREFERENCE = re.compile(rf"\\(?:([1-9][0-9]*)|k<({_NAME})>)")
 
 
 def _ranges(pairs: Iterable[tuple[int, int]]) -> str:
@@ -100,7 +107,7 @@ def _pieces(pattern: str) -> Iterator[str]:
             group = _GROUP.match(pattern, at)
             if group is None:
                 raise NotEcma("not a group of ECMA-262")
-            yield group[0]
+            yield f"(?<{_plain(group[1])}>" if group[1] else group[0]
             at = group.end()
         else:
             yield _ASSERTIONS.get(character) or (
@@ -110,11 +117,65 @@ def _pieces(pattern: str) -> Iterator[str]:
         groups.read(pattern[begun:at])
 
 
+def _plain(name: str) -> str:
+    """Returns the name of a group as Python's libraries take it: without a dollar sign."""
+    return name.replace("$", "_dollar_")
+
+
+@lru_cache(maxsize=1024)
+def _refers_into_a_repetition(pattern: str) -> bool:
+    """Does a back-reference name a group that stands within one that may repeat? Such a group may be passed
+    over in a later repetition, which then has no capture by ECMA-262, and in other matchers an earlier one's.
+    The pattern is known to be one."""
+    if _BACKREFERENCE.search(pattern) is None:
+        return False
+    at, count = 0, 0
+    names: dict[str, int] = {}
+    before: list[int] = []  # for each open group, how many captures there are before what is in it
+    closed = range(0)  # the captures within the group that was closed last
+    repeated: set[int] = set()
+    referred: set[int | str] = set()
+    while at < len(pattern):
+        if quantifier := QUANTIFIER.match(pattern, at):
+            if _may_repeat(quantifier[0]):
+                repeated.update(closed)
+            at, closed = quantifier.end(), range(0)
+            continue
+        closed = range(0)
+        if back := _BACKREFERENCE.match(pattern, at):
+            referred.add(int(back[1]) if back[1] else back[2])
+            at = back.end()
+        elif pattern[at] == "\\":
+            at += 2
+        elif pattern[at] == "[":
+            at = read_class(pattern, at + 1)[2]
+        elif pattern[at] == "(":
+            group = _GROUP.match(pattern, at)
+            if group is None or group[1]:
+                count += 1
+                names[group[1] if group else ""] = count
+            before.append(count)
+            at = group.end() if group else at + 1
+        else:
+            if pattern[at] == ")":
+                closed = range(before.pop() + 1, count + 1)
+            at += 1
+    return bool({one if isinstance(one, int) else names.get(one, 0) for one in referred} & repeated)
+
+
+def _may_repeat(quantifier: str) -> bool:
+    """May what is quantified so come more than once?"""
+    if quantifier[0] != "{":
+        return quantifier[0] != "?"
+    most = quantifier.rstrip("?")[1:-1].rpartition(",")[2]
+    return not most or int(most) > 1
+
+
 def _escape(pattern: str, at: int) -> tuple[str, int]:
     """Returns what the escape at `at` becomes outside a class, and the offset behind it."""
     letter = pattern[at + 1 : at + 2]
     if back := _BACKREFERENCE.match(pattern, at):
-        group = back[1] or back[2]
+        group = back[1] or _plain(back[2])
         # A group that took no part matches the empty text in ECMA-262; it does not fail.
         return f"(?({group})(?:\\g<{group}>))", back.end()
     if letter in ("b", "B"):

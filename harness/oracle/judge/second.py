@@ -74,6 +74,15 @@ def violated_constraint(schema_text: str, content: bytes, draft: str | None, ass
 
 def _first_error(schema_text: str, content: bytes, draft: str | None, assert_formats: bool) -> Any:
     """Returns what this validator first finds wrong; None if it finds nothing. Raises one of `_NO_ANSWER`."""
+    try:
+        return _found_first(schema_text, content, draft, assert_formats)
+    except BaseException as error:
+        if type(error).__name__ == "PanicException":  # what pyo3 makes of a panic; it is no Exception
+            raise ValueError("the validator panicked") from error
+        raise
+
+
+def _found_first(schema_text: str, content: bytes, draft: str | None, assert_formats: bool) -> Any:
     import pydantic_core
 
     _look_for_what_is_open(content)

@@ -31,7 +31,7 @@ from harness.oracle.regex.tree import END, START, Chars, Node, boundary, no_boun
 
 _SETS = {letter: ranges_of(pairs) for letter, pairs in SETS.items()}
 _NODES: dict[str, Node] = {"^": START, "$": END, ".": Chars(ranges_of(NO_LINE_END))}
-_GROUP = re.compile(r"\(\?(:|=|!|<=|<!|<[A-Za-z_$][A-Za-z0-9_$]*>)")
+_GROUP = re.compile(r"\(\?(:|=|!|<=|<!|<(?:[^\W\d]|\$)[\w$]*>)")
 _BACKREFERENCE = re.compile(r"\\(?:[1-9]|k<)")
 
 
