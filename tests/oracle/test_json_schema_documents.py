@@ -3,6 +3,7 @@ allows."""
 
 from __future__ import annotations
 
+import gc
 import json
 from fractions import Fraction
 from typing import Any
@@ -12,7 +13,7 @@ from against_the_judge import differences
 
 from harness.backend.layout import EVERY_SPELLING
 from harness.oracle.automaton import NoOracle
-from harness.oracle.json_schema import unevaluated
+from harness.oracle.json_schema import formula, unevaluated
 from harness.oracle.json_schema.atoms import AtLeast
 from harness.oracle.json_schema.automaton import json_schema_automaton
 from harness.oracle.json_schema.formula import atom
@@ -28,6 +29,20 @@ def test_documents_and_beginnings_are_those_of_the_judge() -> None:
 def test_documents_and_beginnings_of_many_schemas_are_those_of_the_judge(part: int) -> None:
     numbers = range(20 + part * 40, 60 + part * 40)
     assert [line for number in numbers for line in differences(number)] == []
+
+
+def test_formulas_that_nobody_holds_are_given_back() -> None:
+    """A process that reads many schemas does not keep what each of them asked."""
+
+    def kept(name: str) -> int:
+        members = {f"{name}{n}": {"enum": [f"{name}{n}x", n]} for n in range(20)}
+        schema = {"properties": members, "minProperties": 1}
+        assert json_schema_automaton(json.dumps(schema)).accepts(json.dumps({f"{name}3": 3}).encode())
+        gc.collect()
+        return len(formula._formulas)
+
+    first = kept("a")
+    assert max(kept(name) for name in "bcd") <= first + 5
 
 
 @pytest.mark.parametrize("keyword", ["unevaluatedProperties", "unevaluatedItems"])

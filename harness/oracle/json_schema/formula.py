@@ -6,8 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from itertools import count
 from operator import attrgetter
 from typing import Any, Final, Literal
+from weakref import WeakValueDictionary
 
 Kind = Literal["constant", "atom", "not", "and", "or", "reference"]
 
@@ -26,7 +28,7 @@ class IsOneOf:
 class Formula:
     """A node of a formula. Made by the functions of this module only, so that `is` compares formulas."""
 
-    __slots__ = ("_opposite", "_polarity", "atoms", "is_joint", "kind", "number", "parts")
+    __slots__ = ("__weakref__", "_opposite", "_polarity", "atoms", "is_joint", "kind", "number", "parts")
 
     def __init__(self, kind: Kind, parts: tuple[Any, ...], number: int) -> None:
         self.kind = kind
@@ -52,15 +54,19 @@ class Formula:
         return "(" + f" {self.kind} ".join(map(repr, self.parts)) + ")"
 
 
-_formulas: dict[tuple[object, ...], Formula] = {}
+_formulas: WeakValueDictionary[tuple[object, ...], Formula] = WeakValueDictionary()
+"""The formulas that somebody holds. A key has the numbers of parts and not the parts: it would keep them, and
+through them the formula, so that a process would hold those of every schema that it ever read."""
 _by_number = attrgetter("number")
+_numbers = count()
 
 
 def _formula(kind: Kind, *parts: Any) -> Formula:
-    key = (kind, *parts)
+    is_joint = kind in ("not", "and", "or")
+    key = (kind, *map(_by_number, parts)) if is_joint else (kind, *parts)
     found = _formulas.get(key)
     if found is None:
-        found = _formulas[key] = Formula(kind, parts, len(_formulas))
+        found = _formulas[key] = Formula(kind, parts, next(_numbers))
     return found
 
 
