@@ -45,7 +45,10 @@ class _EnforcerObject(GrammarObject):
         if self._terminated:
             bitmask.fill(0)
         else:
-            bitmask[:] = self._allowed()
+            allowed = self._allowed()
+            if bitmask.shape != allowed.shape:  # numpy would repeat a mask of one word
+                raise ValueError(f"a bitmask of {allowed.shape} is filled, not one of {bitmask.shape}")
+            bitmask[:] = allowed
 
     def accept_token(self, token: int) -> bool:
         # The library takes any token and has no word of refusal, so a token is refused if it is not among

@@ -12,6 +12,7 @@ from harness.backend.grammar import Grammar
 from harness.backend.tag_formats.forms import TokenName
 from harness.backend.tag_formats.tokens import token_id
 from harness.backend.vocabulary import Vocabulary
+from harness.oracle.judge.strict_json import exact_double
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,14 @@ class Literal:
 
     def __repr__(self) -> str:
         return self.text
+
+
+def as_written(number: str) -> float | Literal:
+    """Returns a number with a point or an exponent of JSON text: as a double where one holds it exactly."""
+    try:
+        return exact_double(number)
+    except ValueError:
+        return Literal(number)
 
 
 _MARK = secrets.token_hex(16)

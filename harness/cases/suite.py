@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.backend.grammar import Grammar
-from harness.cases.case import Case, Literal, case_id
+from harness.cases.case import Case, Literal, as_written, case_id
 from harness.cases.case_json import GRAMMAR_KEYS, cases_from_json, cases_of_line
 from harness.cases.folder import files_of_cases, suffix_of
 from harness.cases.special_files import refuse_special_file
 from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge.drafts import DRAFTS
-from harness.oracle.judge.strict_json import exact_double
 from harness.shape import bounded_lines
 
 T = TypeVar("T")
@@ -260,19 +259,16 @@ def parse_json(text: str, file: str, line: int = 1) -> Any:
     def refuse_constant(name: str) -> float:
         raise BadInput(f"{where}: {name} is no JSON number")
 
-    def as_written(number: str) -> float | Literal:
+    def read(number: str) -> float | Literal:
         value = float(number)
         if value in (0, float("inf"), -float("inf")) and number.lower().partition("e")[0].strip("-0."):
             raise BadInput(f"{where}: the number {number[:40]} is beyond a double's range")
         if len(number) > MOST_DIGITS:
             raise BadInput(f"{where}: {TOO_LONG}")
-        try:
-            return exact_double(number)
-        except ValueError:
-            return Literal(number)
+        return as_written(number)
 
     try:
-        return json.loads(text, parse_constant=refuse_constant, parse_float=as_written)
+        return json.loads(text, parse_constant=refuse_constant, parse_float=read)
     except json.JSONDecodeError as error:
         raise BadInput(
             f"{file}:{line + error.lineno - 1}:{error.colno}: malformed JSON: {error.msg}"

@@ -259,11 +259,19 @@ def tokenizations(
     not so many.
 
     Each way is used once, then the ways that depend on chance by turns. Raises ValueError where the
-    vocabulary cannot spell the text.
+    vocabulary cannot spell the text. A vocabulary without tokens of single bytes may have spellings and no
+    canonical one.
     """
-    listed = {tuple(vocabulary.encode(text))}
-    for kind, tokens in _candidates(Lattice(vocabulary, text), count, source):
-        if len(listed) > count:
+    lattice = Lattice(vocabulary, text)
+    try:
+        listed = {tuple(vocabulary.encode(text))}
+    except ValueError:
+        if not lattice.count:
+            raise
+        listed = set()
+    most = count + len(listed)
+    for kind, tokens in _candidates(lattice, count, source):
+        if len(listed) >= most:
             return
         if tokens is not None and tokens not in listed:
             listed.add(tokens)

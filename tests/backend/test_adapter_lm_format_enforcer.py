@@ -7,6 +7,7 @@ import re
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 from adapter_tools import BYTES, Tools, maker
 from adapter_tools import bits as allowed
@@ -70,6 +71,15 @@ def test_the_librarys_treatment_of_utf8_is_left_as_it_is() -> None:
     assert allowed(start("regex", "日", make(SMALL)), SMALL) == {KANJI}  # not the two tokens that begin it
     free = allowed(start("regex", '[^"]', make(SMALL)), SMALL)
     assert {2 + 0xFF, 2 + 0x80, HALF_KANJI} <= free  # 0xFF is in no UTF-8 at all
+
+
+def test_a_bitmask_that_is_too_long_is_not_filled_though_the_vocabulary_is_one_word() -> None:
+    small = Vocabulary("small", (*(bytes([byte]) for byte in b"abcd"), b""), (4,), {4: "</s>"})
+    grammar_object = (
+        maker("lm_format_enforcer", "LMFormatEnforcer")(small).compile(Grammar("regex", "ab")).start()
+    )
+    with pytest.raises(ValueError, match="is filled, not one of"):
+        grammar_object.fill_bitmask(np.zeros(2, dtype=np.int32))
 
 
 def test_accepting_without_a_fill_leads_to_the_same_masks() -> None:

@@ -254,6 +254,21 @@ def test_a_wrong_transformation_is_never_offered(monkeypatch: pytest.MonkeyPatch
     assert len(list(candidates(case_of(unasking)))) == 1
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "array", "items": {"enum": [1, 2]}, "minItems": 1.0, "maxItems": 2, "uniqueItems": True},
+        {"if": {"properties": {"a": {"enum": []}}}, "then": {"required": ["b"]}},
+        {"dependentSchemas": {"a": False}, "dependencies": {"a": ["b"]}},
+    ],
+    ids=str,
+)
+def test_unusual_schemas_are_rewritten_or_not_and_raise_nothing(schema: dict[str, Any]) -> None:
+    before = case_of(schema)
+    for each in candidates(before):
+        assert is_equivalent(schema, json.loads(each.case.grammar.text), NEW, False)
+
+
 def test_a_place_is_not_looked_at_alone_where_what_is_in_it_is_referred_to() -> None:
     schema = {
         "properties": {"a": {"allOf": [{"type": "string"}]}, "b": {"$ref": "#/properties/a/allOf/0"}},

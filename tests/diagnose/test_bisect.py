@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toy_releases import FAULT, RIGHT, SOURCE, wheel
 
+from harness.backend.environments import releases
 from harness.backend.environments.releases import between, released, withdrawn
 from harness.backend.registry import BackendSpec
 from harness.cli.main import main
@@ -594,3 +595,13 @@ def test_questions_without_an_answer_are_one_line(grammarbench: Command) -> None
         *progress, line = done.stderr.splitlines()
         assert said in line and "Traceback" not in done.stderr and not done.stdout
         assert all(told.startswith(("building ", "1.0: walking")) for told in progress)
+
+
+@pytest.mark.parametrize(
+    "index", ["https://user:s3cret@127.0.0.1/simple", "../simple", "http://127.0.0.1:1/simple", "x"]
+)
+def test_an_index_that_cannot_be_asked_withdraws_nothing(index: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A private index has a password in its address, which no message may show."""
+    monkeypatch.delenv("PIP_NO_INDEX", raising=False)
+    monkeypatch.setenv("PIP_INDEX_URL", index)
+    assert releases._yanked("x") == set()

@@ -107,6 +107,17 @@ def test_what_the_vocabulary_cannot_spell_is_an_error() -> None:
         draw(AB, b"abc")
 
 
+def test_spellings_are_found_where_the_longest_token_leads_nowhere_and_there_are_no_single_bytes() -> None:
+    """Such a vocabulary has no canonical spelling of this text, and one all the same."""
+    vocabulary = Vocabulary("pairs", (b"ab", b"abc", b"cd", b"d}", b""), (4,), {4: "</s>"})
+    with pytest.raises(ValueError):
+        vocabulary.encode(b"abcd")
+    found = list(tokenizations(vocabulary, b"abcd", 5, random.Random(1)))
+    assert [each.tokens for each in found] == [(0, 2)]
+    with pytest.raises(ValueError):
+        list(tokenizations(vocabulary, b"abd", 5, random.Random(1)))
+
+
 def test_no_way_walks_into_a_dead_end() -> None:
     text = b"abcab"  # `ab` and then `c` may be followed by `ab`; `abc` as well; `cab` only from behind `ab`
     spelled = every_spelling(NO_BYTES, text)

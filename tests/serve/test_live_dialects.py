@@ -9,7 +9,7 @@ import pytest
 
 from harness.backend.grammar import DIALECTS as GRAMMARS
 from harness.backend.grammar import Grammar
-from harness.cases.case import Case
+from harness.cases.case import Case, json_text
 from harness.oracle.judge import Judge, Unjudgeable
 from harness.oracle.judge.membership import membership
 from harness.serve.live.asking import unique
@@ -149,6 +149,19 @@ def test_a_unique_schema_is_another_text_of_the_same_language(schema: str) -> No
     found = [unique(Grammar("json_schema", schema), salt) for salt in ("1", "2")]
     assert found[0] != found[1]
     assert all(each is not None and json.loads(each.text)["type"] == "integer" for each in found)
+
+
+def test_numbers_are_sent_as_they_are_judged() -> None:
+    """No double is this one: a server that was sent the nearest would be right and be called wrong."""
+    text = '{"minimum": 9999999999999999.99}'
+    grammar = Grammar("json_schema", text)
+    for fields in (
+        grammar_fields(DIALECTS["vllm"], "chat", grammar),
+        grammar_fields(DIALECTS["sglang"], "completions", grammar),
+    ):
+        assert "9999999999999999.99" in json_text(fields)
+    made = unique(grammar, "salt")
+    assert made is not None and '"minimum": 9999999999999999.99' in made.text
 
 
 def test_what_cannot_be_made_unique_is_said() -> None:

@@ -29,9 +29,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.backend.grammar import Bitmask, Grammar, allowed_tokens
+from harness.backend.vocabulary import Vocabulary
 from harness.errors import BadInput
 from harness.oracle.reference import Reference
 from harness.walk.loop import loop as loop_module
+from harness.walk.loop import respelling
 from harness.walk.loop.compiling import CompileQueue
 from harness.walk.loop.loop import Loop, LoopOptions
 from harness.walk.loop.masks import Masks, stream_of
@@ -337,3 +339,8 @@ def test_a_device_has_one_queue_for_masks(monkeypatch: pytest.MonkeyPatch) -> No
     first, second, third = (stream_of(torch.device("cuda", at)) for at in (0, 0, 1))
     stream_of.cache_clear()
     assert first is second and first is not third
+
+
+def test_the_tables_of_a_vocabulary_without_a_blank_are_built_too() -> None:
+    letters = Vocabulary("letters", (b"a", b"b", b""), (2,), {2: "</s>"})
+    respelling.prepare(letters)

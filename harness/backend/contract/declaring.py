@@ -8,6 +8,7 @@ from harness.backend.grammar import Adapter
 
 
 def check_distribution_and_dialects_are_declared(adapter: Adapter) -> None:
-    """The distribution is a text, and the dialects are a set of known names."""
+    """The distribution is a text, the dialects are a set of known names, and the other fields by which a run
+    names the adapter are what the contract says."""
     if problem := wrongly_declared(adapter):
         raise ContractBroken(problem)

@@ -10,6 +10,7 @@ import re
 import subprocess
 import urllib.request
 from collections.abc import Callable
+from http.client import HTTPException
 from typing import Any
 
 from packaging.utils import (
@@ -95,13 +96,12 @@ def _yanked(distribution: str) -> set[Version]:
     if os.environ.get("PIP_NO_INDEX"):
         return set()
     index = os.environ.get("PIP_INDEX_URL") or os.environ.get("UV_DEFAULT_INDEX") or INDEX
-    request = urllib.request.Request(
-        f"{index.rstrip('/')}/{distribution}/", headers={"Accept": "application/vnd.pypi.simple.v1+json"}
-    )
+    page = f"{index.rstrip('/')}/{distribution}/"
     try:
+        request = urllib.request.Request(page, headers={"Accept": "application/vnd.pypi.simple.v1+json"})
         with urllib.request.urlopen(request, timeout=SECONDS) as answer:
             return withdrawn(json.load(answer))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, HTTPException):
         return set()
 
 

@@ -210,6 +210,8 @@ def _excluded(wanted: Schema, value: Schema) -> Schema:
         "const",
     }:
         refused = [wanted["const"]] if "const" in wanted else wanted["enum"]
+        if not refused:  # nothing satisfies it
+            return value
         values = values_of(value)
         if values is not None:
             left = without_values(values, refused)

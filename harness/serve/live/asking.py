@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, Literal
 
 from harness.backend.grammar import Grammar
-from harness.cases.case import Case
+from harness.cases.case import Case, as_written, json_text
 from harness.serve.live.dialects import grammar_fields
 from harness.serve.live.server import Server
 
@@ -65,13 +65,13 @@ def unique(grammar: Grammar, salt: str) -> Grammar | None:
         return Grammar(grammar.dialect, f"{grammar.text}\n# {salt}\n")
     if grammar.dialect != "json_schema":
         return None
-    schema = json.loads(grammar.text)
+    schema = json.loads(grammar.text, parse_float=as_written)
     if not isinstance(schema, dict):
         return None
     described = schema.get("description", "")
     return Grammar(
         "json_schema",
-        json.dumps({**schema, "description": f"{described} {salt}".strip()}, ensure_ascii=False),
+        json_text({**schema, "description": f"{described} {salt}".strip()}),
     )
 
 
@@ -110,7 +110,7 @@ def body_of(
         "stream_options": {"include_usage": True},
         **fields,
     }
-    return json.dumps(body).encode()
+    return json_text(body).encode()
 
 
 def not_offered(server: Server, sources: Sequence[Source]) -> dict[int, str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from harness.backend.grammar import Dialect, Grammar
+from harness.cases.case import as_written, json_text
 
 Endpoint = Literal["chat", "completions"]
 Fields = Callable[[Any], dict[str, Any]]
@@ -39,7 +40,7 @@ class ServerDialect:
 
 def _field(name: str, *, text: bool = False) -> Fields:
     """Puts the grammar into one field of the body; as JSON text if `text`, for servers that want a string."""
-    return lambda value: {name: json.dumps(value) if text else value}
+    return lambda value: {name: json_text(value) if text else value}
 
 
 def _within(outer: str, inner: str) -> Fields:
@@ -114,8 +115,10 @@ def grammar_fields(dialect: ServerDialect, endpoint: Endpoint, grammar: Grammar)
     make = dialect.fields(endpoint).get(grammar.dialect)
     if make is None:
         return None
-    value = grammar.text if grammar.dialect in ("regex", "ebnf", "lark") else json.loads(grammar.text)
-    return make(value)
+    if grammar.dialect in ("regex", "ebnf", "lark"):
+        return make(grammar.text)
+    # Numbers as they stand there: the judge reads them so.
+    return make(json.loads(grammar.text, parse_float=as_written))
 
 
 # -------------------------------------------------------------------------------------------- recognising one

@@ -4,6 +4,7 @@ another spelling."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from harness.backend.grammar import shared_length
 from harness.backend.vocabulary import Vocabulary
@@ -16,8 +17,9 @@ from harness.walk.loop.strategies.base import Move
 def prepare(vocabulary: Vocabulary) -> None:
     """Builds the vocabulary's tables now, so that they are not built in timed code when the first text is
     spelled."""
-    settled_bytes(vocabulary, b" ")
-    vocabulary.encode(b" ")
+    with suppress(ValueError):  # a vocabulary may have no token of a blank
+        settled_bytes(vocabulary, b" ")
+        vocabulary.encode(b" ")
 
 
 def respell(

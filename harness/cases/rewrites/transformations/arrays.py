@@ -83,15 +83,19 @@ def arrays_as_enum(place: Place) -> Iterator[Change]:
     most = place.body.get("maxItems")
     if place.body.get("uniqueItems") is True:
         most = min(len(values), most) if isinstance(most, int) else len(values)
+    least = place.body.get("minItems", 0)
+    if isinstance(least, float) and least.is_integer():  # `1.0` is an integer in JSON Schema
+        least = int(least)
     if (
-        not isinstance(most, int)
+        not isinstance(least, int)
+        or not isinstance(most, int)
         or most > MOST_ITEMS
         or sum(len(values) ** size for size in range(most + 1)) > 400
     ):
         return
     grammar = Grammar("json_schema", json_text(place.body))
     arrays: list[Any] = []
-    for size in range(place.body.get("minItems", 0), most + 1):
+    for size in range(least, most + 1):
         for items in product(values, repeat=size):
             try:
                 if is_valid(

@@ -125,6 +125,8 @@ def dependencies_as_alternatives(place: Place) -> Iterator[Change]:
                     continue
                 body = with_names(body, name)
                 for value in values:
+                    if not isinstance(body, dict):
+                        break
                     body = with_names(body, *value) if isinstance(value, list) else merged(body, value)
         except Collides:
             return
