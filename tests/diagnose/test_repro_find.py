@@ -14,6 +14,7 @@ from failing import CASES, OUTLINES, row
 from harness.diagnose.repro import find_failure
 from harness.errors import BadInput
 from harness.outcomes.answer import read_answer
+from harness.outcomes.repro_command import case_word, repro_words
 from harness.report.cases.data import explore
 from harness.report.page.inputs import read_inputs
 from harness.rows.row import CHECKS_MODE, VERDICT, Finding, Row
@@ -118,3 +119,33 @@ def test_a_walk_that_a_check_made_is_not_that_of_an_instance(tmp_path: Path) -> 
     ).is_of_instance
     along = a_run(tmp_path / "along", [checked("probe", replace(own, instance=0))])
     assert find_failure(along, STAR, "outlines-core", None, None).is_of_instance
+
+
+# ------------------------------------------------------------ the word that names a case of several suites
+
+SIZE = {"version": "1", "sha256": "cd" * 32, "cases": 2, "instances": 2}
+
+
+def test_a_case_that_several_suites_have_is_named_with_its_suite(tmp_path: Path) -> None:
+    one, other = (synthetic.case(number, [("x", b"1", True)]) for number in range(2))
+    cases = [("first", one), ("second", replace(one, name="the second's")), ("second", other)]
+    rows = [
+        synthetic.row(suite=suite, case=case.name, case_id=case.id, accepted=False, stopped_at=0)
+        for suite, case in cases
+    ]
+    info = synthetic.info(synthetic.ARMS[:1], suites={"first": SIZE, "second": SIZE})
+    run = synthetic.write_run(tmp_path / "run", [[(row, b"")] for row in rows], info, cases)
+    assert case_word(run, "second", other.id) == other.id
+    for suite, case in cases[:2]:
+        words = repro_words(run, suite, case.id, "alpha", "tiny")
+        assert words[3] == f"{suite}/{case.id}"
+        failure = find_failure(run, words[3], "alpha", None, None)
+        assert (failure.row.suite, failure.case.name) == (suite, case.name)
+    assert find_failure(run, one.id, "alpha", None, None).row.suite == "first", "as before"
+
+
+def test_a_run_without_its_cases_is_named_by_ids(tmp_path: Path) -> None:
+    info = synthetic.info(synthetic.ARMS[:1], suites={"first": SIZE, "second": SIZE})
+    run = synthetic.write_run(tmp_path / "run", [[(synthetic.row(), b"")]], info)
+    (run / "cases.jsonl").unlink()
+    assert case_word(run, "second", "abc") == "abc"
