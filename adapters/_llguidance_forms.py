@@ -113,10 +113,6 @@ def ll_tokenizer(vocabulary: Vocabulary, loader: Loader) -> tuple[Loader, LLToke
     return "bytes", LLTokenizer(TokenizerWrapper(TokenizerForm(vocabulary)), eos_token=ends)
 
 
-CONVERSION = "llguidance.gbnf_to_lark.gbnf_to_lark(grammar)"
-"""What makes that of the grammar of an EBNF case, in a script."""
-
-
 def grammar_text(grammar: Grammar, options: Options) -> str:
     """Returns the grammar as `LLMatcher` takes it. Raises UnsupportedGrammar or InvalidGrammar."""
     match grammar.dialect:

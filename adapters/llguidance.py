@@ -16,7 +16,6 @@ from harness.backend.known_tokens import Loader, bytes_of_decoder
 from harness.backend.vocabulary import Vocabulary
 
 from ._llguidance_forms import (
-    CONVERSION,
     DOCUMENTED,
     ENGINES,
     KNOWS_ONE_END,
@@ -95,9 +94,9 @@ class Llguidance(Adapter):
 
     def script(self, grammar: Grammar) -> str:
         text = repr(grammar_text(grammar, self._options))
-        # The library's own conversion stands in the script, because the fault may be in it.
-        is_converted = grammar.dialect == "ebnf"
-        return parts.script_of("llguidance", grammar_text=CONVERSION if is_converted else text)
+        if grammar.dialect == "ebnf":  # the fault may be in the library's own conversion
+            text = "llguidance.gbnf_to_lark.gbnf_to_lark(grammar)"
+        return parts.script_of("llguidance", grammar_text=text)
 
     def kernels(self) -> Mapping[str, Kernel]:
         return parts.kernels_in_torch_and_numpy("llguidance")

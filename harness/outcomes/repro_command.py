@@ -32,9 +32,9 @@ def case_word(run: Path, suite: str, case_id: str) -> str:
 def _shared_ids(run: Path) -> frozenset[str]:
     """Returns the ids that stand in several suites of the run; none of a run without its cases, of which
     nothing can be shown."""
-    if len(read_info(run).suites) < 2:
-        return frozenset()
     try:
+        if len(read_info(run).suites) < 2:
+            return frozenset()
         suites = Counter(case.id for _, _, case in read_cases(run))
     except BadInput:
         return frozenset()

@@ -115,7 +115,7 @@ def test_the_page_tells_it_escaped_with_links(run: Path) -> None:
     assert SAID in section and LED in section and "None: no case fails" in section
     rows = {row.case: row.case_id for row in read_rows(run)}
     for name in (NEIGHBOUR, GUILTY, "first"):
-        assert f'data-go="#/case/{rows[f"mini: {name}"]}"' in section
+        assert f'data-go="#/case/{rows[f"mini: {name}"]}?suite=' in section
     assert "<img" not in section and "<b onclick" not in section
     index, details = on_page(html)
     (place,) = (place for place, each in enumerate(details) if "delayed" in each)
