@@ -3,7 +3,6 @@ first."""
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import json
@@ -21,7 +20,7 @@ from harness.outcomes.case_state import FAILED, STATES, CaseState
 from harness.report.figures.estimates import share
 from harness.rows.row import RunInfo
 from harness.rows.store import PACKED, ROWS, has_begun, packed, read_info
-from harness.text import one_line
+from harness.text import csv_text, one_line
 
 RUN, REFUSED = "run", "refused.json"
 """The folder of the run, and the file that says why releases are not in it."""
@@ -177,12 +176,9 @@ def _line(one: Walked) -> dict[str, Any]:
 def _states(walked: Sequence[Walked]) -> str:
     """Returns a line for each case with its state under each release, as CSV."""
     names = {case: name for one in walked for case, name in one.names.items()}
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(["case_id", "case", *(one.release.arm for one in walked)])
-    for case in sorted(names):
-        table.writerow([case, names[case], *(one.states.get(case, "") for one in walked)])
-    return text.getvalue()
+    heads = ["case_id", "case", *(one.release.arm for one in walked)]
+    lines = ([case, names[case], *(one.states.get(case, "") for one in walked)] for case in sorted(names))
+    return csv_text([heads, *lines])
 
 
 def readme(

@@ -38,8 +38,8 @@ def option_value(option: str, chosen: str, values: Mapping[str, T]) -> T:
 def bounded_white_space(layout: Layout, most: int) -> Layout:
     """Returns the layout with white space in runs of `most` characters at most; 0 is no bound.
 
-    Raises ValueError for a number that is none of characters, and where the layout leaves white space no
-    freedom.
+    Raises ValueError for a negative number or one beyond MOST_BLANKS, and where the layout leaves white space
+    no freedom.
     """
     if not 0 <= most <= MOST_BLANKS:
         raise ValueError(
@@ -52,8 +52,8 @@ def bounded_white_space(layout: Layout, most: int) -> Layout:
 
 
 def thread_count(threads: int) -> int:
-    """Returns the number of threads. Raises ValueError for one that is none, before the library is asked:
-    what it makes of it would count against it."""
+    """Returns the number of threads. Raises ValueError for one below 1 or beyond MOST_THREADS, before the
+    library is asked, against which its answer to such a number would count."""
     if not 1 <= threads <= MOST_THREADS:
         raise ValueError(f"threads is {threads}; it must be from 1 to {MOST_THREADS:,}")
     return threads

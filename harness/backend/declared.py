@@ -59,6 +59,12 @@ def load_declared(name: str) -> type[Adapter]:
     from harness.backend.registry import load
 
     adapter = load(name)
+    refuse_wrongly_declared(adapter, name)
+    return adapter
+
+
+def refuse_wrongly_declared(adapter: Adapter | type[Adapter], name: str) -> None:
+    """Raises BadInput, which names the backend, for an adapter that says something of itself against the
+    contract."""
     if problem := wrongly_declared(adapter):
         raise BadInput(f'backend "{name}" breaks the contract: {problem}')
-    return adapter

@@ -250,7 +250,7 @@ def _readings(
 
 
 def _arm(spec: BackendSpec) -> Arm:
-    from harness.backend.declared import load_declared, wrongly_declared
+    from harness.backend.declared import load_declared, refuse_wrongly_declared
     from harness.backend.registry import make, recorded_version
     from harness.backend.vocabulary import byte_vocabulary
 
@@ -263,8 +263,7 @@ def _arm(spec: BackendSpec) -> Arm:
         raise
     except BaseException:  # a panic of Rust and a backend's sys.exit() are no Exception
         pass  # not with 257 tokens, perhaps with the run's vocabulary: its worker will tell
-    if problem := wrongly_declared(adapter):
-        raise BadInput(f'backend "{spec}" breaks the contract: {problem}')
+    refuse_wrongly_declared(adapter, str(spec))
     options = ":".join(f"{name}={value}" for name, value in spec.options)
     return Arm(
         spec.name,

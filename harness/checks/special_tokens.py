@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harness.backend.tag_formats import has_format
+from harness.backend.vocabulary import Vocabulary
 from harness.checks.documents import documents_of_case
 from harness.checks.looking import name_of
 from harness.checks.subject import NotApplicable, Subject
@@ -76,11 +77,7 @@ def _names(subject: Subject) -> list[tuple[int, bytes]]:
         if name.isprintable() and not set(name) & set('"\\')
     }
     names = [(token, name.encode()) for token, name in plain.items() if name]
-    names = [
-        (token, name)
-        for token, name in names
-        if all(bytes([byte]) in vocabulary.ids_by_bytes for byte in name)
-    ]
+    names = [(token, name) for token, name in names if _has_all_bytes(vocabulary, name)]
     subject.random("specials").shuffle(names)
     names.sort(key=lambda name: name[0] not in vocabulary.eos_tokens)
     return names[: SPECIALS if subject.effort is None else max(1, subject.effort // 2)]
@@ -226,15 +223,13 @@ def _control(subject: Subject, name: bytes) -> bytes | None:
         name.translate(bytes.maketrans(LETTERS + LETTERS.upper(), letters + letters.upper()))
         for letters in turned
     ]
-    return next(
-        (
-            control
-            for control in (*controls, b"x" * len(name))
-            if control not in specials
-            and all(bytes([byte]) in subject.vocabulary.ids_by_bytes for byte in control)
-        ),
-        None,
-    )
+    possible = (control for control in (*controls, b"x" * len(name)) if control not in specials)
+    return next((control for control in possible if _has_all_bytes(subject.vocabulary, control)), None)
+
+
+def _has_all_bytes(vocabulary: Vocabulary, text: bytes) -> bool:
+    """Has the vocabulary a token for every single byte of the text?"""
+    return all(bytes([byte]) in vocabulary.ids_by_bytes for byte in text)
 
 
 def _first_refused(subject: Subject, spot: Spot, tokens: list[int], look: bool) -> tuple[int, ...] | None:

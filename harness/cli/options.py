@@ -71,11 +71,17 @@ def add_backends(
 def asked_backends(options: argparse.Namespace, say: Callable[[str], None]) -> str:
     """Returns what `--backends` names, or all backends that are installed, saying which. Raises BadInput.
 
-    An empty text is not the default: a script whose variable is empty must not run everything.
+    An empty text is not the default: a script whose variable is empty must not run everything. A mistyped
+    suite is told before all backends are looked at.
     """
     from harness.backend.installed import installed_backends
+    from harness.cases.suite import find_suite
 
-    return installed_backends(say) if options.backends is None else str(options.backends)
+    if options.backends is not None:
+        return str(options.backends)
+    for name in getattr(options, "suites", ()):
+        find_suite(name)
+    return installed_backends(say)
 
 
 def add_backend(to: Options, help: str, *, required: bool) -> None:

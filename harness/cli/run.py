@@ -271,12 +271,8 @@ def _request(options: argparse.Namespace, argv: Sequence[str], recorded: Recorde
 
 def _backends(options: argparse.Namespace, recorded: Recorded | None) -> str:
     """Returns what `--backends` names, else those of the record, else all that are installed."""
-    from harness.cases.suite import find_suite
-
     if options.backends is None and recorded is not None and recorded.backends:
         return recorded.backends
-    for name in options.suites:  # a mistyped name is told before all backends are looked at
-        find_suite(name)
     return asked_backends(options, say)
 
 

@@ -353,6 +353,7 @@ def test_what_cannot_be_a_path_and_what_is_not_there_is_told(tmp_path: Path, com
     for arguments in (
         ["run", "x" * 300, "--backends", "unconstrained"],
         ["run", "smal.json"],  # before all backends are looked at, of which a line would tell
+        ["measure", "smal.json"],
         ["run", "small.json", "--backends", "unconstrained", "--vocabularies", "~nosuch/x"],
         ["run", "small.json", "--backends", ""],
         ["run", "small.json", "--backends", "unconstrained", "--out", "file"],

@@ -850,8 +850,8 @@ def test_in_2020_12_contains_evaluates_the_items_that_it_finds() -> None:
     "pattern", [r"^(?:(a)|b)*\1$", r"^(?:(a)|b\1)*$", r"^(?:(?<n>a)?b\k<n>;){1,}$", r"((?:x(a)|[(b]){2})\2"]
 )
 def test_a_reference_into_a_group_that_repeats_has_no_verdict(pattern: str) -> None:
-    """By ECMA-262 each repetition forgets the captures of the one before; `regex` and jsonschema-rs keep
-    them, both, so that they agree on what is wrong: `^(?:(a)|b)*\\1$` matches `ab`."""
+    """By ECMA-262 a repetition of a group forgets what the one before it captured, so that `^(?:(a)|b)*\\1$`
+    matches `ab`. `regex` and jsonschema-rs both keep the capture, and agree on the wrong verdict."""
     assert is_pattern(pattern)
     with pytest.raises(Unjudgeable, match="refers back into a group that repeats"):
         is_valid(Grammar("json_schema", json.dumps({"pattern": pattern})), b'"ab"')

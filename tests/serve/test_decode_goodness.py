@@ -418,7 +418,7 @@ class Scripted:
         if message["op"] == "score":
             return {"texts": [], "left_out": {}}, b""
         return {
-            "wall_ns": 1, "passes": 0, "peak_bytes": 1, "counts": {}, "completed": [], "numbers": [],
+            "wall_ns": 1, "passes": 0, "peak_bytes": 1, "counts": {}, "completed": [],
             "texts": [], "as_replayed": [],
         }, b""  # fmt: skip
 

@@ -73,7 +73,7 @@ class Mortal:
                 raise lost
         return {
             "wall_ns": len(self.children), "passes": 0, "peak_bytes": 1, "counts": {}, "completed": [],
-            "numbers": [], "texts": [], "as_replayed": [],
+            "texts": [], "as_replayed": [],
         }, b""  # fmt: skip
 
 

@@ -206,7 +206,6 @@ class Scripted:
                 "peak_bytes": 1,
                 "counts": {},
                 "completed": [],
-                "numbers": [],
                 "texts": [],
                 "as_replayed": [],
             }, b""

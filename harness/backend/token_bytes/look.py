@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.backend.declared import wrongly_declared
+from harness.backend.declared import refuse_wrongly_declared
 from harness.backend.grammar import Adapter, InvalidGrammar, UnsupportedGrammar
 from harness.backend.process.child import Answer, Handler
 from harness.backend.process.lost import Lost
@@ -45,10 +45,7 @@ class Reading:
 
 
 def reading_of(adapter: Adapter) -> Reading:
-    """Returns what the backend says of itself. What it raises escapes. Raises TypeError for a field against
-    the contract."""
-    if problem := wrongly_declared(adapter):
-        raise TypeError(problem)
+    """Returns what the backend says of itself. What it raises escapes."""
     return summary_of(adapter, wrong_of(adapter))
 
 
@@ -172,8 +169,7 @@ def open_looking(spec: str, vocabulary: str) -> tuple[Handler, dict[str, Any]]:
         adapter = make(backend, load_vocabulary(vocabulary))
     except ValueError as error:
         raise BadInput(str(error)) from error
-    if problem := wrongly_declared(adapter):
-        raise BadInput(f'backend "{spec}" breaks the contract: {problem}')
+    refuse_wrongly_declared(adapter, spec)
     return Asked(adapter).answer, {}
 
 

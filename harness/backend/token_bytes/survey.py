@@ -8,6 +8,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+from harness.backend.declared import refuse_wrongly_declared
 from harness.backend.grammar import Adapter
 from harness.backend.process.short_child import answer_of_a_child
 from harness.backend.registry import load, make, parse_specs
@@ -44,7 +45,9 @@ def readings_of(
 def _reading(text: str, vocabulary: Vocabulary) -> str:
     (spec,) = parse_specs(text)
     try:
-        return json.dumps(asdict(reading_of(make(spec, vocabulary))))
+        adapter = make(spec, vocabulary)
+        refuse_wrongly_declared(adapter, text)
+        return json.dumps(asdict(reading_of(adapter)))
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic in Rust is no Exception

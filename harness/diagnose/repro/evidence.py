@@ -148,7 +148,8 @@ def _questions(
             yield "json.loads", ["import json", "verdict = instance.decode() in json.loads(grammar)"]
         case "json_schema":
             try:
-                # As text: of bytes, `json.loads` guesses the encoding, so that a byte-order mark passes.
+                # The content is decoded here, because `json.loads` guesses the encoding of bytes, and so
+                # would take a byte-order mark or UTF-16 for JSON.
                 json.loads(content.decode(), parse_constant=int)
             except (ValueError, RecursionError):
                 yield (

@@ -34,10 +34,10 @@ def finds(pattern: str, text: str) -> bool:
     """Does the pattern match somewhere in the text?  Raises `NotAPattern`, and `Unjudgeable` for a pattern
     that refers back into a group that repeats: ECMA-262 forgets its captures at each repetition, and no
     matcher here does."""
-    found = _compiled(pattern).search(text) is not None
-    if _refers_into_a_repetition(pattern):
+    compiled, captures = _compiled(pattern)
+    if captures.are_forgotten:
         raise Unjudgeable("the pattern refers back into a group that repeats")
-    return found
+    return compiled.search(text) is not None
 
 
 def is_pattern(pattern: str) -> bool:
@@ -67,26 +67,69 @@ _BOUNDARY = f"(?:(?<={_IN_WORD})(?!{_IN_WORD})|(?<!{_IN_WORD})(?={_IN_WORD}))"
 _ASSERTIONS = {"^": r"\A", "$": r"\Z", ".": f"[{_ranges(NO_LINE_END)}]"}
 
 
+class Captures:
+    """The captures of a pattern that is read part by part: which of them stand within a group that may
+    repeat, and which are referred back to."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._names: dict[str, int] = {}
+        self._before: list[int] = []
+        """For each open group, how many captures there are before what is in it."""
+        self._closed = range(0)
+        """The captures within the group that the last part closed."""
+        self._repeated: set[int] = set()
+        self._referred: set[int | str] = set()
+
+    def read(self, part: str) -> None:
+        """Takes in the next part of the pattern that is no quantifier."""
+        self._closed = range(0)
+        if back := _BACKREFERENCE.fullmatch(part):
+            self._referred.add(int(back[1]) if back[1] else back[2])
+        elif part == ")" and self._before:
+            self._closed = range(self._before.pop() + 1, self._count + 1)
+        elif part[0] == "(":
+            if part == "(" or part.endswith(">"):
+                self._count += 1
+                self._names[part[3:-1]] = self._count
+            self._before.append(self._count)
+
+    def quantify(self, quantifier: str) -> None:
+        """Takes in a quantifier of what was read last."""
+        if _may_repeat(quantifier):
+            self._repeated.update(self._closed)
+        self._closed = range(0)
+
+    @property
+    def are_forgotten(self) -> bool:
+        """Does the pattern refer back to a capture within a group that may repeat? A later repetition may
+        pass that capture over, and then there is none by ECMA-262, where other matchers have an earlier
+        one."""
+        numbers = {self._names.get(one, 0) if isinstance(one, str) else one for one in self._referred}
+        return not numbers.isdisjoint(self._repeated)
+
+
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> Any:
+def _compiled(pattern: str) -> tuple[Any, Captures]:
     import regex
 
+    captures = Captures()
     try:
-        return regex.compile(written_out(pattern))
+        return regex.compile(written_out(pattern, captures)), captures
     except regex.error as error:
         raise NotAPattern(f"pattern {pattern[:80]!r}: {error}") from error
 
 
-def written_out(pattern: str) -> str:
+def written_out(pattern: str, captures: Captures | None = None) -> str:
     """Returns the same pattern in the syntax of the `regex` library, and in that of Python's `re` if it needs
-    no more than that has. Raises `NotAPattern`."""
+    no more than that has; `captures` takes in its parts. Raises `NotAPattern`."""
     try:
-        return "".join(_pieces(pattern))
+        return "".join(_pieces(pattern, captures or Captures()))
     except NotEcma as error:
         raise NotAPattern(f"pattern {pattern[:80]!r}: {error}") from error
 
 
-def _pieces(pattern: str) -> Iterator[str]:
+def _pieces(pattern: str, captures: Captures) -> Iterator[str]:
     at, groups = 0, Groups()
     while at < len(pattern):
         character, begun = pattern[at], at
@@ -94,6 +137,7 @@ def _pieces(pattern: str) -> Iterator[str]:
             if not groups.may_repeat:
                 raise NotEcma("nothing to repeat")
             groups.may_repeat = False
+            captures.quantify(quantifier[0])
             yield quantifier[0]
             at = quantifier.end()
             continue
@@ -115,52 +159,12 @@ def _pieces(pattern: str) -> Iterator[str]:
             )
             at += 1
         groups.read(pattern[begun:at])
+        captures.read(pattern[begun:at])
 
 
 def _plain(name: str) -> str:
     """Returns the name of a group as Python's libraries take it: without a dollar sign."""
     return name.replace("$", "_dollar_")
-
-
-@lru_cache(maxsize=1024)
-def _refers_into_a_repetition(pattern: str) -> bool:
-    """Does a back-reference name a group that stands within one that may repeat? Such a group may be passed
-    over in a later repetition, which then has no capture by ECMA-262, and in other matchers an earlier one's.
-    The pattern is known to be one."""
-    if _BACKREFERENCE.search(pattern) is None:
-        return False
-    at, count = 0, 0
-    names: dict[str, int] = {}
-    before: list[int] = []  # for each open group, how many captures there are before what is in it
-    closed = range(0)  # the captures within the group that was closed last
-    repeated: set[int] = set()
-    referred: set[int | str] = set()
-    while at < len(pattern):
-        if quantifier := QUANTIFIER.match(pattern, at):
-            if _may_repeat(quantifier[0]):
-                repeated.update(closed)
-            at, closed = quantifier.end(), range(0)
-            continue
-        closed = range(0)
-        if back := _BACKREFERENCE.match(pattern, at):
-            referred.add(int(back[1]) if back[1] else back[2])
-            at = back.end()
-        elif pattern[at] == "\\":
-            at += 2
-        elif pattern[at] == "[":
-            at = read_class(pattern, at + 1)[2]
-        elif pattern[at] == "(":
-            group = _GROUP.match(pattern, at)
-            if group is None or group[1]:
-                count += 1
-                names[group[1] if group else ""] = count
-            before.append(count)
-            at = group.end() if group else at + 1
-        else:
-            if pattern[at] == ")":
-                closed = range(before.pop() + 1, count + 1)
-            at += 1
-    return bool({one if isinstance(one, int) else names.get(one, 0) for one in referred} & repeated)
 
 
 def _may_repeat(quantifier: str) -> bool:

@@ -49,9 +49,9 @@ def is_shown_by(case: CaseAnswer, other: CaseAnswer) -> bool:
 
 def and_in_more(sentence: str, count: int) -> str:
     """Returns the sentence of a risk, and behind it that so many more cases share it."""
-    return (
-        f"{sentence} It is the same in {count} more case{'' if count == 1 else 's'}." if count else sentence
-    )
+    if not count:
+        return sentence
+    return f"{sentence} It is the same in {count} more case{'' if count == 1 else 's'}."
 
 
 def _risk_sentence(state: CaseState, names: str, ending: str, proof: Proof | None) -> str:

@@ -234,7 +234,6 @@ class DecodeHandler:
             "peak_bytes": self._peak(),
             "counts": served.counts,
             "completed": [asdict(done) for done in served.completed],
-            "numbers": list(range(len(served.completed))),
             "texts": [],
             "as_replayed": [],
         }

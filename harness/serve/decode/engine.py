@@ -219,7 +219,7 @@ class DecodeEngine:
             running_arm.warm.add(turn.setting)
             self.outputs[turn.setting] = [
                 {"number": number, "ids": done["ids"], "moves": done["moves"]}
-                for done, number in zip(answer["completed"], answer["numbers"], strict=True)
+                for number, done in enumerate(answer["completed"])
                 if done["end"] in ANSWERED and done["compile_state"] and not done["fallback"]
             ]
 
@@ -250,14 +250,8 @@ class DecodeEngine:
         """Returns what the arm's child answered of a run, with its finished texts judged."""
         workload = self.setup.settings[turn.setting].workload
         judged = []
-        rows = zip(
-            completed_from(answer["completed"]),
-            answer["numbers"],
-            answer["texts"],
-            answer["as_replayed"],
-            strict=True,
-        )
-        for done, which, text, as_replayed in rows:
+        rows = zip(completed_from(answer["completed"]), answer["texts"], answer["as_replayed"], strict=True)
+        for which, (done, text, as_replayed) in enumerate(rows):
             judges = turn.role == "constrained" and done.end == "end_of_sequence"
             right: Right = self.judge(workload, which, bytes.fromhex(text)) if judges else "unjudged"
             judged.append(Judged(done, right, as_replayed))
