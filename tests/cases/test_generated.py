@@ -8,9 +8,11 @@ from random import Random
 from typing import Any
 
 import pytest
+from places import SUPPORT
 from small_schemas import small_schema
 
 from harness.backend.grammar import Grammar
+from harness.backend.process.service import Service
 from harness.cases.case import Case, case_id
 from harness.cases.case_line import case_from_line, case_to_line
 from harness.cases.generated.differences import differences
@@ -319,7 +321,9 @@ def test_a_plan_stores_the_documents_with_the_case(tmp_path: Path) -> None:
 def test_a_generator_that_is_too_slow_leaves_the_case_as_it_is() -> None:
     grammar = Grammar("json_schema", '{"type": "object"}')
     case = Case(case_id(grammar), "slow", grammar)
-    with Generator(deadline=0.0) as generator:
+    hanging = Service("answering:open_answering", {"harm": "hangs"}, environment={"PYTHONPATH": str(SUPPORT)})
+    with Generator(deadline=0.1) as generator:
+        generator._service = hanging  # a process that answers may do so before anybody looks at the time
         assert generator.with_instances(case) == case
     regex = Grammar("regex", "a")
     with Generator() as generator:

@@ -15,10 +15,15 @@ from harness.errors import BadInput
 
 
 def open_answering(
-    fails: str = "", page: Page | None = None, threads: bool = False, helper: bool = False
+    fails: str = "",
+    page: Page | None = None,
+    threads: bool = False,
+    helper: bool = False,
+    harm: str = "none",
 ) -> tuple[Handler, dict[str, Any]]:
-    """Returns the handler, which answers on a thread of its own with `threads`, and leaves a process running
-    with `helper`; or fails to load, as is asked."""
+    """Returns the handler, which answers on a thread of its own with `threads`, leaves a process running with
+    `helper`, and does `harm` (a name of `HARM`) with every message that names none; or fails to load, as is
+    asked."""
     if fails == "input":
         raise BadInput("there is no such thing")
     if fails == "raises":
@@ -38,7 +43,7 @@ def open_answering(
     def answer_here(message: dict[str, Any], blob: bytes) -> Answer:
         if page is not None:
             page[0] = message.get("page", 0)
-        HARM[message.get("harm", "none")]()
+        HARM[message.get("harm", harm)]()
         return {"echo": message}, blob[::-1]
 
     return answer, {"greeting": "hello"}
