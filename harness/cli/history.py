@@ -64,7 +64,8 @@ def _append(history: Path, run: Path) -> None:
             f"{run} holds a decoding, which goes into no history; `grammarbench "
             "compare` holds it against another"
         )
-    if has_measurement(run) or not is_run:
-        print(f"added: {measurements.append(history, run)}", file=sys.stderr)
-    if is_run:
-        print(f"added: {conformance.add(history, run)}", file=sys.stderr)
+    files = [measurements.times_file(history, run)] if has_measurement(run) or not is_run else []
+    files += [conformance.outcomes_file(history, run)] if is_run else []
+    for file in files:  # once nothing more can be wrong with the run
+        file.write()
+        print(f"added: {file.path}", file=sys.stderr)

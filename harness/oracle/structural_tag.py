@@ -182,22 +182,22 @@ class StructuralTagAutomaton(Automaton[Key]):
         """Does some output go on so? Where no trigger is pending one does: a begin and an end can be written
         out, and the automata of the documents have no dead ends."""
         if reading not in self._viable:
-            found, waiting = {reading}, [reading]
-            self._viable[reading] = False
-            while waiting:
-                here = waiting.pop()
-                is_out = isinstance(here, Outside) and here.within == 0
-                can_begin = (
-                    not isinstance(here, Begin) or here.read in self._begun or here.read in self._behind
-                )
-                if is_out or (not here.pending and can_begin):
-                    self._viable[reading] = True
-                    break
-                for other in (*self._without_a_byte(here), *(after for _, after in self._after(here))):
-                    if other not in found:
-                        found.add(other)
-                        waiting.append(other)
+            self._viable[reading] = self._find_viable(reading)
         return self._viable[reading]
+
+    def _find_viable(self, reading: Reading) -> bool:
+        found, waiting = {reading}, [reading]
+        while waiting:
+            here = waiting.pop()
+            is_out = isinstance(here, Outside) and here.within == 0
+            can_begin = not isinstance(here, Begin) or here.read in self._begun or here.read in self._behind
+            if is_out or (not here.pending and can_begin):
+                return True
+            for other in (*self._without_a_byte(here), *(after for _, after in self._after(here))):
+                if other not in found:
+                    found.add(other)
+                    waiting.append(other)
+        return False
 
 
 def _pending_behind(*rests: bytes) -> dict[int, Pending | None]:

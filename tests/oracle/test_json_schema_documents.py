@@ -154,6 +154,30 @@ def test_what_takes_too_long_has_no_reference() -> None:
         automaton.accepts(b'"' + b"a" * 50)
 
 
+def test_a_schema_that_nests_too_deeply_says_so_each_time() -> None:
+    deep = '{"items":' * 250 + "{}" + "}" * 250
+    automaton = json_schema_automaton(
+        f'{{"properties": {{"a": {{"$ref": "#/$defs/d"}}}}, "$defs": {{"d": {deep}}}}}'
+    )
+    for _ in range(3):
+        with pytest.raises(NoOracle, match="nests too deeply"):
+            automaton.accepts(b'{"a":[]}')
+
+
+def test_the_time_of_the_patterns_is_in_the_budget() -> None:
+    """Each takes a fifth of a second."""
+    patterns = ["^" + "".join(f"(?=.*[{each}{n}])" for each in "aceg") + ".{8,}$" for n in range(400)]
+    schema = {"properties": {f"p{n}": {"pattern": pattern} for n, pattern in enumerate(patterns)}}
+    with pytest.raises(NoOracle, match=r"0\.5 s of processor time"):
+        json_schema_automaton(json.dumps(schema), seconds=0.5)
+
+
+@pytest.mark.parametrize("count", ["1e400", "1e99999999", "-1e99999999", "1e-99999999", "1.5", "100001"])
+def test_a_count_out_of_reach_has_no_reference(count: str) -> None:
+    with pytest.raises(NoOracle, match=r"a count of|is wrong"):
+        json_schema_automaton(f'{{"minLength": {count}}}')
+
+
 def test_a_number_of_thousands_of_digits_has_no_reference() -> None:
     literals, formulas = Numbers(EVERY_SPELLING), (atom(AtLeast(Fraction(1))),)
     assert literals.after(Literal("integer", digits=10**3_900), "1", formulas) is not None

@@ -336,3 +336,14 @@ def test_the_order_of_names_does_not_hang_on_schemas_that_were_read_before() -> 
     both = of(first, second)
     for text, is_viable in ((b'{"unread":1,"read before":true}', True), (b'{"read before":true,', False)):
         assert (both.run(both.start, text) != DEAD) == is_viable
+
+
+@pytest.mark.parametrize("behind", [True, False])
+@pytest.mark.parametrize("kind", ["properties", "allOf", "$ref"])
+def test_unevaluated_properties_leave_the_listed_order(kind: str, behind: bool) -> None:
+    listed = {"properties": {"b": {"type": "integer"}, "a": {"type": "integer"}}}
+    of_kind: dict[str, Any] = {"properties": listed["properties"], "allOf": [listed], "$ref": "#/$defs/x"}
+    parts = [("unevaluatedProperties", False), (kind, of_kind[kind])]
+    schema = dict(parts[:: -1 if behind else 1]) | {"$defs": {"x": listed}}
+    own = json_schema_automaton(json.dumps(schema), layout=LAYOUTS["compact"])
+    assert own.accepts(b'{"b":1,"a":1}') and not own.accepts(b'{"a":1,"b":1}')

@@ -426,6 +426,14 @@ def test_a_regex_is_judged_by_its_automaton_if_it_has_one(pattern: str, text: st
     assert is_valid(Grammar("regex", pattern), text.encode()) is valid
 
 
+@pytest.mark.parametrize(
+    "pattern", [r"([^a]|[^b])\1", r"(?:[^a]|[^b])(c)\1", r"(a)[^\s\S]\1", r"([^\w\W])\1"]
+)
+def test_where_the_library_may_misread_a_class_there_is_no_verdict(pattern: str) -> None:
+    with pytest.raises(Unjudgeable, match="a negated class"):
+        is_valid(Grammar("regex", pattern), b"aa")
+
+
 def test_a_regex_whose_automaton_grows_too_large_is_judged_by_the_library() -> None:
     grammar = Grammar("regex", "[ab]*a[ab]{2000}")
     with pytest.raises(Unjudgeable, match="too large"):
@@ -847,7 +855,16 @@ def test_in_2020_12_contains_evaluates_the_items_that_it_finds() -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", [r"^(?:(a)|b)*\1$", r"^(?:(a)|b\1)*$", r"^(?:(?<n>a)?b\k<n>;){1,}$", r"((?:x(a)|[(b]){2})\2"]
+    "pattern",
+    [
+        r"^(a|b\1){2}$",
+        r"^(a\1|b)+$",
+        r"^(?<x>a|b\k<x>)+$",
+        r"^(?:(a)|b)*\1$",
+        r"^(?:(a)|b\1)*$",
+        r"^(?:(?<n>a)?b\k<n>;){1,}$",
+        r"((?:x(a)|[(b]){2})\2",
+    ],
 )
 def test_a_reference_into_a_group_that_repeats_has_no_verdict(pattern: str) -> None:
     """By ECMA-262 a repetition of a group forgets what the one before it captured, so that `^(?:(a)|b)*\\1$`
@@ -864,6 +881,8 @@ def test_a_reference_into_a_group_that_repeats_has_no_verdict(pattern: str) -> N
         (r"^(?:(a)|b)?\1$", "aa", True),
         (r"^(?:(a)b){0,1}\1$", "aba", True),
         (r"^(a)(?:b(c))*\1$", "abca", True),
+        (r"^(a\1)b*$", "abb", True),
+        (r"^(?:a(?:b|c))*(d\1)$", "abacd", True),
         (r"^(?<$a>x)\k<$a>$", "xx", True),
         (r"^(?<é>x)\k<é>$", "xy", False),
     ],

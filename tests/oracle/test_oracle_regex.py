@@ -426,6 +426,21 @@ def test_the_contradiction_that_the_library_takes_for_every_character_is_none() 
     assert regex_automaton(r"\[^\s\S]", "python").accepts(b"[" + b"^ x]") is False
     assert regex_automaton(r"[^\s\S]?.", "python").accepts(b"x")
     assert regex_automaton(r"(?s)[^>\d].[\s\S]", "python").accepts(b"x\n\n")
+    for pattern in (
+        "[^^0-9]",
+        "[^^]",
+        r"[^^\d]",
+        "[^^-a]",
+    ):  # no contradiction: the second `^` is a character
+        assert regex_automaton(pattern, "python").accepts(b"b")
+        assert not regex_automaton(pattern, "python").accepts(b"^")
+
+
+@pytest.mark.parametrize("pattern", ["(?P<n>a)(?<n>b)", "(?<>a)", "(?<1>a)", "(?<=a>)b"])
+def test_a_group_that_the_crate_does_not_name_is_no_pattern_of_rust(pattern: str) -> None:
+    assert regex_automaton("(?P<n>a)(?<_m.0[1]>b)", "rust").accepts(b"ab")
+    with pytest.raises(NoOracle, match="a group's name"):
+        regex_automaton(pattern, "rust")
 
 
 @given(

@@ -303,6 +303,14 @@ def test_what_is_no_structural_tag_says_so(text: str) -> None:
         outputs_of(Grammar("structural_tag", text))
 
 
+def test_a_tag_whose_documents_have_no_automaton_says_so_each_time() -> None:
+    first = {"type": "array", "items": {"$ref": "#/$defs/d"}, "$defs": {"d": {"uniqueItems": True}}}
+    automaton = outputs_of(tag(["<f", "a<f[[1"], ("<f", first, "</f>"), ("a<f[[1", True, "")))
+    for _ in range(3):
+        with pytest.raises(NoOracle, match="uniqueItems"):
+            automaton.accepts(b"a<f[]</f>")
+
+
 def test_the_processor_time_is_bounded() -> None:
     grammar = tag(["<"], ("<", {"type": "string", "maxLength": 2_000}, ">"))
     automaton = outputs_of(grammar, seconds=0.01)

@@ -14,7 +14,7 @@ from measured import arm, steady, write_measurement
 from report_folders import played, write_decoding
 
 from harness.cli.main import main
-from harness.outcomes.compare import NO_BASELINE, compare_arms, compare_runs, not_compared
+from harness.outcomes.compare import NO_BASELINE, compare_arms, compare_runs, gate_pairs, not_compared
 from harness.report.page.inputs import read_inputs
 from harness.report.page.sections import comparing
 from harness.report.page.verdict import verdict
@@ -276,13 +276,13 @@ def test_times_of_two_runs_are_told_only_where_they_are_comparable(
 ) -> None:
     base = measured_run(tmp_path / "base", 1.0)
     head = measured_run(tmp_path / "head", 1.5, **changed)
-    told = compare_runs(base, head)[0].time_notes
+    told = compare_runs(base, head)[-1].time_notes
     if why:
         assert [NO_BASELINE in each and why in each for each in told] == [True]
     else:
         (line,) = [each for each in told if each.startswith("fill speed")]
         assert "(+4" in line or "(+5" in line
-    assert not compare_runs(base, head)[0].times  # told, never judged
+    assert not compare_runs(base, head)[-1].times  # told, never judged
 
 
 def test_a_page_with_a_forest_plot(tmp_path: Path) -> None:
@@ -317,6 +317,21 @@ def test_what_only_one_run_has_is_named(tmp_path: Path, capsys: pytest.CaptureFi
     head = write_run(tmp_path / "head", {NEW: {}, replace(OLD, backend="else"): {}})
     assert main(["compare", str(base), str(head)]) == 0
     assert "not compared: else (in" in capsys.readouterr().out and not_compared(base, base) == ""
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_each_arm_is_held_against_its_own_version_or_the_newest(order: int, tmp_path: Path) -> None:
+    wrong = {"accepted": False, "stopped_at": 0}
+    base = write_run(tmp_path / "base", {NEW: {}})
+    head = write_run(tmp_path / "head", dict([(OLD, {}), (NEW, wrong)][::order]))
+    pairs = compare_runs(base, head, gates=True)
+    assert [(pair.base.arm, pair.head.arm) for pair in pairs] == [(NEW, OLD), (NEW, NEW)][::order]
+    assert gate_pairs(pairs, time=False).verdict == "failed" and not_compared(base, head) == ""
+    both = write_run(tmp_path / "both", dict([(OLD, {}), (NEW, {})][::order]))
+    later = write_run(tmp_path / "later", {replace(NEW, version="3"): {}})
+    (pair,) = compare_runs(both, later)
+    assert pair.base.arm == NEW
+    assert not_compared(both, later) == f"not compared: {OLD.backend}==1 (in {both} only)"
 
 
 def test_other_masks_fail_a_gate_and_nobody_says_which_are_right(tmp_path: Path) -> None:

@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from histories import entry, write_entries
+from histories import add_times, entry, write_entries
 from hypothesis import given
 from hypothesis import strategies as st
 from measured import arm, steady, write_measurement
+from synthetic import row, write_run
 
 from harness.cli.main import main
 from harness.outcomes.history import measurements
 from harness.outcomes.history.alert_rule import state
-from harness.outcomes.history.measurements import alerts, append, read_entries, series
+from harness.outcomes.history.conformance import NO_CHECKS, SuiteHistory, releases
+from harness.outcomes.history.measurements import alerts, read_entries, series
 
 REFERENCE, COPY, HEAD = arm("ref", "reference", version="1"), arm("ref (again)", "a/a", "ref"), arm("toy")
 
@@ -54,7 +56,7 @@ def test_a_step_that_stays_is_an_alert_and_one_bad_run_is_not(tmp_path: Path) ->
     past = tmp_path / "history"
     states = []
     for number, head in enumerate([2.0] * 9 + [2.4, 2.0, 2.0, 2.4, 2.4, 2.4]):
-        append(past, one_run(tmp_path / f"run{number}", number, head))
+        add_times(past, one_run(tmp_path / f"run{number}", number, head))
         states.append(fill_state(past))
     # One bad run is not a step, and hides none.
     assert states == ["no baseline"] * 10 + ["quiet"] * 4 + ["alert"]
@@ -91,7 +93,7 @@ def test_other_hardware_and_other_work_are_other_series(tmp_path: Path) -> None:
     past = tmp_path / "history"
     different: list[dict[str, Any]] = [{}, {"hardware": "other"}, {"workload": "other"}]
     for number, changed in enumerate(different):
-        append(past, one_run(tmp_path / f"run{number}", number, 2.0, **changed))
+        add_times(past, one_run(tmp_path / f"run{number}", number, 2.0, **changed))
     assert len(read_entries(past)) == 3
     assert len(list(past.glob("*/*/*.jsonl.gz"))) == 3
 
@@ -101,9 +103,9 @@ def test_a_new_reference_is_spliced_where_a_run_has_both(tmp_path: Path) -> None
     runs too.
     """
     past = tmp_path / "history"
-    append(past, one_run(tmp_path / "a", 0, 2.0))
-    append(past, one_run(tmp_path / "b", 1, 4.0, reference="next", others={"ref": 2.0}))
-    append(past, one_run(tmp_path / "c", 2, 4.0, reference="next"))
+    add_times(past, one_run(tmp_path / "a", 0, 2.0))
+    add_times(past, one_run(tmp_path / "b", 1, 4.0, reference="next", others={"ref": 2.0}))
+    add_times(past, one_run(tmp_path / "c", 2, 4.0, reference="next"))
     (entries,) = read_entries(past).values()
     found = next(each for each in series(entries) if (each.backend, each.metric) == ("toy", "fill"))
     assert [each.ratio for each in found.entries] == pytest.approx([4.0, 4.0, 4.0], rel=0.02)
@@ -129,8 +131,8 @@ def test_a_run_that_proves_nothing_moves_no_other_runs(tmp_path: Path, fields: d
 
 def test_without_such_a_run_the_series_begins_anew(tmp_path: Path) -> None:
     past = tmp_path / "history"
-    append(past, one_run(tmp_path / "a", 0, 2.0))
-    append(past, one_run(tmp_path / "b", 1, 4.0, reference="next"))
+    add_times(past, one_run(tmp_path / "a", 0, 2.0))
+    add_times(past, one_run(tmp_path / "b", 1, 4.0, reference="next"))
     (entries,) = read_entries(past).values()
     assert len(next(each for each in series(entries) if each.backend == "toy").entries) == 1
 
@@ -139,7 +141,7 @@ def test_it_is_only_appended_to_and_absolute_values_stand_beside(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     past, run = tmp_path / "history", one_run(tmp_path / "a", 0, 2.0)
-    path = append(past, run)
+    path = add_times(past, run)
     before = path.read_bytes()
     assert main(["history", str(past), "--add", str(run)]) == 2
     assert "only appended to" in capsys.readouterr().err and path.read_bytes() == before
@@ -151,6 +153,30 @@ def test_it_is_only_appended_to_and_absolute_values_stand_beside(
     )
     assert main(["history", str(past), "--json"]) == 0
     assert {each["state"] for each in json.loads(capsys.readouterr().out)} == {"no baseline"}
+
+
+def test_a_run_that_cannot_be_added_leaves_nothing_behind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = one_run(write_run(tmp_path / "run", [[(row(), b"")]]), 0, 2.0)
+    rows = (run / "rows.jsonl").read_text()
+    (run / "rows.jsonl").write_text(rows.replace('"rows":1', '"rows":2'))
+    for _ in range(2):
+        assert main(["history", str(tmp_path / "past"), "--add", str(run)]) == 2
+    said = capsys.readouterr().err
+    assert "added" not in said and "is there already" not in said
+    (run / "rows.jsonl").write_text(rows)
+    assert main(["history", str(tmp_path / "past"), "--add", str(run)]) == 0
+    assert capsys.readouterr().err.count("added") == 2
+
+
+def test_a_run_with_checks_tells_more_of_a_version_than_a_later_one_without() -> None:
+    def of(run: str, sample: str) -> SuiteHistory:
+        return SuiteHistory("", run, "toy", "1", "", "probe", "keywords", "", {}, sample)
+
+    checked, sampled, timed = of("a", ""), of("b", "a sample"), of("c", f"a sample; {NO_CHECKS}")
+    assert releases([checked, timed]) == [checked] and releases([timed]) == [timed]
+    assert releases([timed, checked, timed, sampled, timed]) == [sampled]
 
 
 def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
-from histories import entry, noise, time_of, write_conformance, write_entries
+from histories import add_outcomes, entry, noise, time_of, write_conformance, write_entries
 from synthetic import HOSTILE, case, info, row, synthetic_run, write_run
 
 from harness.backend.arm import Arm
@@ -225,8 +225,8 @@ def test_a_run_is_folded_and_a_release_that_loses_cases_is_told(
 def test_what_ran_out_of_time_or_is_our_fault_is_no_loss(
     status: str, lost: dict[str, int], tmp_path: Path
 ) -> None:
-    conformance.add(tmp_path / "past", outcomes_run(tmp_path / "a", "1.0", 0))
-    conformance.add(tmp_path / "past", outcomes_run(tmp_path / "b", "1.1", 1, 1, status=status))
+    add_outcomes(tmp_path / "past", outcomes_run(tmp_path / "a", "1.0", 0))
+    add_outcomes(tmp_path / "past", outcomes_run(tmp_path / "b", "1.1", 1, 1, status=status))
     assert {
         each.feature: each.lost for each in conformance.losses(conformance.read_histories(tmp_path / "past"))
     } == lost
@@ -245,14 +245,21 @@ def test_other_cases_are_not_compared(tmp_path: Path) -> None:
     assert "✖ at least" not in site(tmp_path)["index.html"].decode()  # there is nothing to hold it against
 
 
+def test_a_run_with_a_measurement_is_one_run(tmp_path: Path) -> None:
+    measured = entry(0, 1.0)
+    write_entries(tmp_path, [measured])
+    write_conformance(tmp_path, 1, {"": {"works": 1}}, run=measured.run)  # its walks began at another time
+    assert "<dt>Runs</dt><dd>1</dd>" in site(tmp_path)["index.html"].decode()
+
+
 def test_an_incomplete_run_goes_into_no_history(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="incomplete"):
-        conformance.add(tmp_path / "past", outcomes_run(tmp_path / "a", "1.0", 0, complete=False))
+        add_outcomes(tmp_path / "past", outcomes_run(tmp_path / "a", "1.0", 0, complete=False))
     assert not (tmp_path / "past").exists()
 
 
 def test_every_case_of_a_run_is_counted_once(tmp_path: Path) -> None:
-    conformance.add(tmp_path / "past", synthetic_run(tmp_path / "run", cases=24))
+    add_outcomes(tmp_path / "past", synthetic_run(tmp_path / "run", cases=24))
     seen = conformance.read_histories(tmp_path / "past")
     assert {each.backend for each in seen} == {"alpha", "beta", "gamma", "delta"}
     for each in seen:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from histories import entry, time_of, write_conformance, write_entries
+from histories import add_outcomes, entry, time_of, write_conformance, write_entries
 from synthetic import case, info, row, write_run
 
 from harness.backend.arm import Arm
@@ -39,13 +39,13 @@ def test_runs_of_other_checks_are_not_compared(
     tmp_path: Path, before: tuple[str, ...], after: tuple[str, ...], lost: int
 ) -> None:
     past = tmp_path / "past"
-    conformance.add(past, outcomes_run(tmp_path / "a", "1.0", 0, checks=before))
-    conformance.add(past, outcomes_run(tmp_path / "b", "1.1", 1, accepted=True, checks=after))
+    add_outcomes(past, outcomes_run(tmp_path / "a", "1.0", 0, checks=before))
+    add_outcomes(past, outcomes_run(tmp_path / "b", "1.1", 1, accepted=True, checks=after))
     assert len(conformance.losses(conformance.read_histories(past))) == lost
 
 
 def test_the_digest_of_a_run_of_all_checks_is_what_it_was(tmp_path: Path) -> None:
-    conformance.add(tmp_path / "past", outcomes_run(tmp_path / "a", "1.0", 0))
+    add_outcomes(tmp_path / "past", outcomes_run(tmp_path / "a", "1.0", 0))
     (history,) = conformance.read_histories(tmp_path / "past")
     assert history.work == "fa4c5356f1c8"
 
@@ -53,7 +53,7 @@ def test_the_digest_of_a_run_of_all_checks_is_what_it_was(tmp_path: Path) -> Non
 def test_a_sample_is_called_one_in_the_table_and_on_the_badge(tmp_path: Path) -> None:
     past = tmp_path / "past"
     part = {"first": {"version": "1", "sha256": "cd", "cases": 1, "cases_in_all": 9, "instances": 1}}
-    conformance.add(past, outcomes_run(tmp_path / "a", "1.0", 0, suites=part))
+    add_outcomes(past, outcomes_run(tmp_path / "a", "1.0", 0, suites=part))
     files = site(past)
     said = f"a sample: 1 of 9 cases of first; {conformance.NO_CHECKS}"
     assert f'1 of 1<span class="interval">{said}</span>' in files["index.html"].decode()

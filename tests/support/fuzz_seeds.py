@@ -158,7 +158,7 @@ def read_run(folder: Path) -> None:
         record = folder / "record.json"
         expected.write_record(folder, record)
         expected.verdict_text(expected.compare_with_record(folder, record))
-        conformance.add(folder / "history", folder)
+        histories.add_outcomes(folder / "history", folder)
         conformance.histories_text(folder / "history")
     for frame in (table.instance_frame, faults.fault_frame):
         for form in ("csv", "json", "markdown"):
@@ -214,7 +214,7 @@ def read_measured(folder: Path) -> None:
     json.dumps(plain(compare.pairs_json(pairs)), allow_nan=False)
     compare.gate_pairs(pairs, time=True)
     if recorded.end is not None:
-        measurements.append(folder / "history", folder)
+        histories.add_times(folder / "history", folder)
         is_shown(measurements.measurements_text(folder / "history"))
 
 

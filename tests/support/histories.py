@@ -8,8 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from harness.outcomes.history.conformance import EVERY, FOLDER, FORM
-from harness.outcomes.history.measurements import HISTORY, Entry, safe_name, write_once
+from harness.outcomes.history.conformance import EVERY, FOLDER, FORM, outcomes_file
+from harness.outcomes.history.measurements import HISTORY, Entry, new_file, safe_name, times_file
 
 
 def time_of(number: int) -> str:
@@ -44,9 +44,9 @@ def write_entries(
         runs.setdefault((one.time, one.run), []).append(one)
     for (time, run), every in runs.items():
         header = {"history": HISTORY, "hardware": hardware, "workload": workload}
-        write_once(
+        new_file(
             history / safe_name(hardware) / safe_name(workload), time, run, [header, *map(asdict, every)]
-        )
+        ).write()
 
 
 def write_conformance(
@@ -63,4 +63,17 @@ def write_conformance(
     } | fields
     time, run = arm.pop("time", time_of(number)), arm.pop("run", f"run{number:03}-{arm['backend'][:9]}")
     header = {"form": FORM, "run": run, "started": time, "harness": "0"}
-    write_once(history / FOLDER, time, run, [header, arm | {"features": {EVERY: {"works": 1}, **features}}])
+    lines = [header, arm | {"features": {EVERY: {"works": 1}, **features}}]
+    new_file(history / FOLDER, time, run, lines).write()
+
+
+def add_times(history: Path, run: Path) -> Path:
+    """Adds the measurement of a run to the history; returns the file."""
+    file = times_file(history, run)
+    file.write()
+    return file.path
+
+
+def add_outcomes(history: Path, run: Path) -> None:
+    """Adds to the history how many cases work in a run."""
+    outcomes_file(history, run).write()

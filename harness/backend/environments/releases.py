@@ -9,9 +9,9 @@ import os
 import re
 import subprocess
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from http.client import HTTPException
-from typing import Any
+from typing import Any, TypeVar
 
 from packaging.utils import (
     InvalidSdistFilename,
@@ -21,6 +21,7 @@ from packaging.utils import (
 )
 from packaging.version import InvalidVersion, Version
 
+from harness.backend.arm import OfAVersion
 from harness.backend.environments.installer import pip_command
 from harness.errors import BadInput
 
@@ -28,6 +29,8 @@ INDEX = "https://pypi.org/simple"
 """The index that pip and uv use unless they are told another."""
 
 SECONDS = 20.0
+
+AnArm = TypeVar("AnArm", bound=OfAVersion)
 
 
 def released(distribution: str) -> list[str]:
@@ -84,6 +87,13 @@ def release(version: str) -> tuple[bool, Version]:
         return True, Version(version)
     except InvalidVersion:
         return False, Version("0")
+
+
+def same_or_newest(version: str, of: Iterable[AnArm]) -> AnArm | None:
+    """Returns the arm of this version, or else that of the newest; None if there is no arm."""
+    arms = list(of)
+    same = (arm for arm in arms if arm.version == version)
+    return next(same, None) or max(arms, key=lambda arm: release(arm.version), default=None)
 
 
 def _is_version(text: str) -> bool:

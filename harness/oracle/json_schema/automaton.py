@@ -295,8 +295,10 @@ def json_schema_automaton(
 ) -> JsonSchemaAutomaton:
     """The automaton of the schema's documents, as `language.documents_of` describes it. Raises NoOracle with
     the reason where there is none."""
+    budget = Budget(seconds)
     try:
-        schemas = Schemas(text, draft, asserts_formats, without)
-        return JsonSchemaAutomaton(schemas, repeats_names, Budget(seconds), layout or EVERY_SPELLING)
+        with budget.spending():
+            schemas = Schemas(text, draft, asserts_formats, without, budget)
+            return JsonSchemaAutomaton(schemas, repeats_names, budget, layout or EVERY_SPELLING)
     except RecursionError as error:
         raise NoOracle("the schema nests too deeply") from error

@@ -21,6 +21,7 @@ from harness.oracle.json_schema.atoms import (
     IsType,
     JsonType,
 )
+from harness.oracle.json_schema.budget import Budget
 from harness.oracle.json_schema.facts import at_least, bound, has_name, if_type, is_number, is_text, is_type
 from harness.oracle.json_schema.formula import (
     FALSE,
@@ -52,8 +53,11 @@ _error_of = lru_cache(maxsize=64)(check_schema)
 class Schemas:
     """The subschemas of one document as formulas, made when they are asked for."""
 
-    def __init__(self, text: str, draft: str | None, asserts_formats: bool, without: frozenset[str]) -> None:
-        """Reads a schema, leaving out the keywords of `without`. Raises NoOracle for what is no schema.
+    def __init__(
+        self, text: str, draft: str | None, asserts_formats: bool, without: frozenset[str], budget: Budget
+    ) -> None:
+        """Reads a schema, leaving out the keywords of `without`. Raises NoOracle for what is no schema, and
+        where the patterns take more time than the budget has.
 
         The values that `uniqueItems` follows are those that `items` lists, even if it leaves out the list:
         without it there would be no such language.
@@ -70,6 +74,7 @@ class Schemas:
             raise NoOracle(f"the schema is wrong: {wrong}"[:200])
         self.asserts_formats = asserts_formats
         self.without = without
+        self._budget = budget
         self.keywords: dict[str, None] = {}
         """The keywords that ask something, in the order in which they were read."""
         self.automata: list[Automaton[Any]] = []
@@ -102,7 +107,7 @@ class Schemas:
             try:
                 maker = self._makers.get(name)
                 made = maker() if maker else self.formula(*self._found[name], is_inside=True)
-            except NoOracle:
+            except BaseException:
                 del self._made[name]  # so that whoever asks again gets the reason again
                 raise
             finally:
@@ -286,6 +291,7 @@ class Schemas:
         return self._starting(self._numbers[key])
 
     def _add(self, automaton: Automaton[Any]) -> int:
+        self._budget.check_now()
         self.automata.append(automaton)
         return len(self.automata) - 1
 

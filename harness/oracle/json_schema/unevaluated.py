@@ -47,7 +47,7 @@ def unevaluated_members(schemas: Schemas, schema: Mapping[str, Any], resolver: A
         patterns = dict.fromkeys(number for entry in evaluated for number in entry.patterns)
         return atom(
             AllMembers(
-                tuple((name, TRUE) for name in sorted(names)),
+                tuple((name, TRUE) for name in names),  # in the order in which the schema has them
                 tuple((number, TRUE) for number in patterns),
                 wanted,
             )

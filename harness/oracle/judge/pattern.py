@@ -74,39 +74,49 @@ class Captures:
     def __init__(self) -> None:
         self._count = 0
         self._names: dict[str, int] = {}
-        self._before: list[int] = []
-        """For each open group, how many captures there are before what is in it."""
-        self._closed = range(0)
-        """The captures within the group that the last part closed."""
+        self._open: list[tuple[int, int]] = []
+        """For each open group its own number, 0 if it captures nothing, and how many captures there are
+        before what is in it."""
+        self._closed: frozenset[int] = frozenset()
+        """The captures within the group that the last part closed, and its own if it is referred to within
+        it."""
+        self._within: set[int] = set()
+        """The captures that are referred to within their own group."""
         self._repeated: set[int] = set()
         self._referred: set[int | str] = set()
 
     def read(self, part: str) -> None:
         """Takes in the next part of the pattern that is no quantifier."""
-        self._closed = range(0)
+        self._closed = frozenset()
         if back := _BACKREFERENCE.fullmatch(part):
-            self._referred.add(int(back[1]) if back[1] else back[2])
-        elif part == ")" and self._before:
-            self._closed = range(self._before.pop() + 1, self._count + 1)
+            referred = int(back[1]) if back[1] else back[2]
+            self._referred.add(referred)
+            self._within.update({self._number(referred)} & {number for number, _ in self._open if number})
+        elif part == ")" and self._open:
+            number, before = self._open.pop()
+            self._closed = frozenset(range(before + 1, self._count + 1)) | ({number} & self._within)
         elif part[0] == "(":
-            if part == "(" or part.endswith(">"):
+            captures = part == "(" or part.endswith(">")
+            if captures:
                 self._count += 1
                 self._names[part[3:-1]] = self._count
-            self._before.append(self._count)
+            self._open.append((self._count if captures else 0, self._count))
 
     def quantify(self, quantifier: str) -> None:
         """Takes in a quantifier of what was read last."""
         if _may_repeat(quantifier):
             self._repeated.update(self._closed)
-        self._closed = range(0)
+        self._closed = frozenset()
+
+    def _number(self, of: int | str) -> int:
+        return self._names.get(of, 0) if isinstance(of, str) else of
 
     @property
     def are_forgotten(self) -> bool:
         """Does the pattern refer back to a capture within a group that may repeat? A later repetition may
         pass that capture over, and then there is none by ECMA-262, where other matchers have an earlier
         one."""
-        numbers = {self._names.get(one, 0) if isinstance(one, str) else one for one in self._referred}
-        return not numbers.isdisjoint(self._repeated)
+        return not self._repeated.isdisjoint(map(self._number, self._referred))
 
 
 @lru_cache(maxsize=1024)

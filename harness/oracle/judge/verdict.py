@@ -9,6 +9,7 @@ from harness.backend.grammar import Grammar
 from harness.oracle.judge.membership import membership
 from harness.oracle.judge.schema import document_is_valid
 from harness.oracle.judge.unjudgeable import Unjudgeable, reason
+from harness.oracle.regex.syntax import has_negated_class
 
 
 def is_valid(
@@ -35,8 +36,9 @@ def is_valid(
 
 
 def _text_matches(pattern: str, content: bytes) -> bool:
-    """The automaton comes first: version 2026.11.15 of the library reads patterns rightly, but its matcher
-    refuses `a` for `[^a]|[^b]`."""
+    r"""The automaton comes first: version 2026.11.15 of the library reads patterns rightly, but its matcher
+    refuses `a` for `[^a]|[^b]`, and takes `[^\s\S]` for every character. So it gives no verdict on a pattern
+    with a negated class."""
     import regex
 
     if _has_automaton(pattern):
@@ -48,6 +50,8 @@ def _text_matches(pattern: str, content: bytes) -> bool:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
         return False
+    if has_negated_class(pattern):
+        raise Unjudgeable("the pattern has no automaton, and a negated class, which the library may misread")
     try:
         return regex.fullmatch(pattern, text) is not None
     except (regex.error, RecursionError) as error:

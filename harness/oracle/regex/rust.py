@@ -36,7 +36,7 @@ from harness.oracle.regex.tree import (
 )
 from harness.oracle.utf8 import LAST
 
-_GROUP = re.compile(r"\((?:\?(?:P?<[^>]*>|([A-Za-z]*)(?:-([A-Za-z]+))?([:)])))?")
+_GROUP = re.compile(r"\((?:\?(?:P?<(?P<name>[^>]*)>|([A-Za-z]*)(?:-([A-Za-z]+))?([:)])))?")
 _BLANK = r"[^\S\x1c-\x1f]"
 """What Unicode calls white space, as Rust does: to Python four control characters more are."""
 _GAP = rf"(?:{_BLANK}|#[^\n]*\n)*"
@@ -90,6 +90,8 @@ class _Reader:
     repeated: bool = False
     """Is that a repetition already? Rust repeats it once more, where other dialects read a lazy or possessive
     quantifier."""
+    names: set[str] = field(default_factory=set)
+    """The names of the groups."""
     groups: list[tuple[int, frozenset[str]]] = field(default_factory=list)
     places: Placeholders = field(default_factory=Placeholders)
 
@@ -142,12 +144,17 @@ class _Reader:
         match = _GROUP.match(self.pattern, self.at)
         if match is None or (self.pattern.startswith("(?", self.at) and len(match[0]) == 1):
             raise NoOracle(f"{self.pattern[self.at : self.at + 4]!r} begins no group of Rust's")
-        if not {*(match[1] or "")} <= {*"imsxuUR"} or not {*(match[2] or "")} <= {*"imsxUR"}:
+        name, on, off, end = match.groups()
+        if name is not None:
+            if not re.fullmatch(r"[^\W\d][\w.\[\]]*", name) or name in self.names:
+                raise _wrong(f"a group's name that is none, or stands twice: {name!r:.40}")
+            self.names.add(name)
+        if not {*(on or "")} <= {*"imsxuUR"} or not {*(off or "")} <= {*"imsxUR"}:
             raise NoOracle("a flag that has no reference automaton")
         before = self.flags
         self.at = match.end()
-        self.flags = (self.flags | {*(match[1] or "")}) - {*(match[2] or "")}
-        if match[3] == ")":
+        self.flags = (self.flags | {*(on or "")}) - {*(off or "")}
+        if end == ")":
             self.atom = None
             return
         self.groups.append((len(self.out), before))

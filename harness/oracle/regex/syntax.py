@@ -119,10 +119,20 @@ def _without_contradiction(match: re.Match[str]) -> str:
 
     negated = match[1]
     try:
-        wrong = negated and regex.fullmatch(negated, "a") and regex.fullmatch(f"[{negated[2:]}", "a")
+        wrong = negated and all(regex.fullmatch(text, "a") for text in (negated, _without_negation(negated)))
     except regex.error:
         wrong = None
     return _NO_CHARACTER if wrong else match[0]
+
+
+def _without_negation(negated: str) -> str:
+    """Returns the class of the characters that a negated class leaves out; `^` may be the first of them."""
+    return f"[\\{negated[2:]}" if negated[2] == "^" else f"[{negated[2:]}"
+
+
+def has_negated_class(pattern: str) -> bool:
+    """May the pattern have a class that begins with `[^`?"""
+    return any(match[1] for match in _CLASS.finditer(pattern))
 
 
 def _node(tree: Any, names: Mapping[int, Node], folds: bool) -> Node:

@@ -13,7 +13,7 @@ from harness.measure.estimate import Comparison
 from harness.measure.record import has_measurement
 from harness.measure.session import conclude
 from harness.outcomes.compare.counts import WORSE, Counted, changed_counts, changed_passes
-from harness.outcomes.compare.runs import missing, refuse_other_settings
+from harness.outcomes.compare.runs import counterpart, missing, refuse_other_settings
 from harness.outcomes.compare.sides import Side, rows_of, sides_of
 from harness.outcomes.compare.times import ratio_lines
 from harness.outcomes.differences import POLICY, Differences, differences
@@ -102,21 +102,18 @@ def compare_arms(folder: Path) -> list[Pair]:
 
 
 def compare_runs(base: Path, head: Path, *, gates: bool = False) -> list[Pair]:
-    """Compares every backend that has the same options in both runs. Raises BadInput, also for runs with
-    other settings; another seed is refused only where the answer `gates`.
-
-    Where a run has several versions of it, the last one is taken.
-    """
-    old = {(side.arm.backend, side.arm.options): side for side in sides_of(base)}
-    new = {(side.arm.backend, side.arm.options): side for side in sides_of(head)}
-    shared = [key for key in old if key in new]
+    """Compares each arm of the head with the base's of its options and its version, or of the newest version
+    there. Raises BadInput, also for runs with other settings; another seed is refused only where the answer
+    `gates`."""
+    old = {side.arm: side for side in sides_of(base)}
+    shared = [(old[there], side) for side in sides_of(head) if (there := counterpart(side.arm, old))]
     if not shared:
         raise BadInput(f"{base} and {head} have no backend with the same options in common")
     refuse_other_settings(base, head, gates=gates)
     lines = list(ratio_lines(base, head)) if has_measurement(base) and has_measurement(head) else []
     return [
-        _pair(old[key], new[key], [], [line for name, line in lines if name in ("", new[key].name)])
-        for key in shared
+        _pair(before, after, [], [line for name, line in lines if name in ("", after.name)])
+        for before, after in shared
     ]
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from harness.backend.arm import arm
+from harness.backend.arm import Arm, are_versions, arm, arm_names
+from harness.backend.environments.releases import same_or_newest
 from harness.errors import BadInput
 from harness.outcomes.settings import differing, digests, other_inputs, other_vocabularies
 from harness.rows.row import RunInfo
@@ -41,15 +42,31 @@ def _checks(info: RunInfo) -> str:
     return ", ".join(sorted(info.checks)) or "all"
 
 
+def counterpart(head: Arm, base: Iterable[Arm]) -> Arm | None:
+    """Returns what an arm is held against of the arms of another run: the one with its options and its
+    version, else the newest version with its options; None if there is none."""
+    return same_or_newest(head.version, (other for other in base if are_versions(other, head)))
+
+
 def not_compared(base: Path, head: Path) -> str:
-    """Says in a line what only one of two runs has; empty if there is no such arm. Raises BadInput."""
-    old, new = (_arms(read_info(folder)) for folder in (base, head))
+    """Says in a line which arms of two runs are held against nothing; empty if all are. Raises BadInput."""
+    old, new = (read_info(folder).arms for folder in (base, head))
+    held = {after: counterpart(after, old) for after in new}
+    before = set(held.values())
     parts = [
         f"{', '.join(left)} (in {folder} only)"
-        for folder, mine, other in ((base, old, new), (head, new, old))
-        if (left := _without(mine, other))
+        for folder, arms, compared in (
+            (base, old, before),
+            (head, new, {after for after, there in held.items() if there}),
+        )
+        if (left := [name for name, one in zip(_names(arms), arms, strict=True) if one not in compared])
     ]
     return f"not compared: {'; '.join(parts)}" if parts else ""
+
+
+def _names(arms: Sequence[Arm]) -> list[str]:
+    names = arm_names(arms)
+    return [names[one.backend, one.version, one.options] for one in arms]
 
 
 def other_inputs_of(base: Path, head: Path) -> Iterator[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
-from harness.backend.environments.releases import release
+from harness.backend.environments.releases import same_or_newest
 from harness.errors import BadInput
 from harness.outcomes.expected.arm_faults import (
     ArmFaults,
@@ -118,12 +118,10 @@ def recorded_faults(
 
     None and None if neither is there.
     """
-    if arm in recorded:
-        return recorded[arm], arm
     key = (arm.backend, arm.options, arm.vocabulary)
-    others = [other for other in recorded if (other.backend, other.options, other.vocabulary) == key]
-    newest = max(others, key=lambda other: release(other.version), default=None)
-    return (None, None) if newest is None else (recorded[newest], newest)
+    others = (other for other in recorded if (other.backend, other.options, other.vocabulary) == key)
+    found = same_or_newest(arm.version, others)
+    return (None, None) if found is None else (recorded[found], found)
 
 
 def refuse_some_checks(folder: Path, info: RunInfo) -> None:

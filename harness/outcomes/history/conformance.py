@@ -20,7 +20,7 @@ from harness.backend.arm import arm
 from harness.backend.environments.releases import release
 from harness.errors import BadInput, Incomplete
 from harness.outcomes.case_state import CaseState
-from harness.outcomes.history.measurements import read_lines, write_once
+from harness.outcomes.history.measurements import NewFile, new_file, read_lines
 from harness.outcomes.outcome import CaseRows
 from harness.rows.row import OUT_OF_TIME, Row
 from harness.rows.sample import sample_of
@@ -68,6 +68,11 @@ class SuiteHistory:
     """Says what the run left out: which sample of its suites it walked, and which checks it made. It is
     empty if the run walked them whole with all checks, and in histories that do not tell."""
 
+    @property
+    def made_checks(self) -> bool:
+        """Did the run make checks? Where a history does not tell, it did."""
+        return NO_CHECKS not in self.sample
+
 
 @dataclass(frozen=True)
 class FeatureChange:
@@ -107,8 +112,9 @@ def judged(counts: Counts) -> int:
     return sum(told) - counts.get(BESIDE, 0)
 
 
-def add(history: Path, folder: Path) -> Path:
-    """Folds one complete run into the history, and returns the file that was written. Raises BadInput."""
+def outcomes_file(history: Path, folder: Path) -> NewFile:
+    """Returns the file of how many cases work in a complete run. Raises BadInput, also if it is there
+    already."""
     if read_end(folder) is None:
         raise Incomplete(
             f"{folder}: the run is incomplete and goes into no history; `grammarbench run "
@@ -154,7 +160,7 @@ def add(history: Path, folder: Path) -> Path:
         )
     if len(lines) == 1:
         raise BadInput(f"{folder}: this run has no rows; there is nothing for a history")
-    return write_once(history / FOLDER, info.started, info.run, lines)
+    return new_file(history / FOLDER, info.started, info.run, lines)
 
 
 def _fold(rows: Iterable[Row]) -> dict[tuple[str, ...], dict[str, dict[str, int]]]:
@@ -215,12 +221,14 @@ def read_histories(history: Path) -> list[SuiteHistory]:
 
 
 def releases(histories: Iterable[SuiteHistory]) -> list[SuiteHistory]:
-    """Returns the last run of each version, the oldest version first; in the order of time where a version is
-    none of a release."""
+    """Returns the last run of each version, of those with checks if there is one, the oldest version first;
+    in the order of time where a version is none of a release."""
     latest: dict[str, SuiteHistory] = {}
     first: dict[str, int] = {}
     for number, history in enumerate(histories):
-        latest[history.version] = history
+        before = latest.get(history.version)
+        if before is None or history.made_checks or not before.made_checks:
+            latest[history.version] = history
         first.setdefault(history.version, number)
     ordered = all(release(version)[0] for version in latest)
     return sorted(

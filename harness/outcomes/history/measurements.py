@@ -141,29 +141,39 @@ def _full(backend: str, version: str, options: str) -> str:
     return f"{backend}=={version}" + (f":{options}" if options else "")
 
 
-def append(history: Path, folder: Path) -> Path:
-    """Adds one run, and returns the file that was written. Raises BadInput if it is there already."""
+@dataclass(frozen=True)
+class NewFile:
+    """A file that a run adds to a history."""
+
+    path: Path
+    lines: tuple[dict[str, Any], ...]
+
+    def write(self) -> None:
+        """Writes the file, whole or not at all."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        draft = self.path.with_suffix(".new")
+        with gzip.GzipFile(draft, "wb", mtime=0) as file:
+            file.write(b"".join(map(encoded, self.lines)))
+        draft.replace(self.path)
+
+
+def times_file(history: Path, folder: Path) -> NewFile:
+    """Returns the file of the run's measurement. Raises BadInput, also if it is there already."""
     hardware, workload, entries = entries_of(folder)
     if not entries:
         raise BadInput(f"{folder}: nothing was measured on two arms; there is nothing for a history")
     where = history / safe_name(hardware) / safe_name(workload)
     lines = [{"history": HISTORY, "hardware": hardware, "workload": workload}, *map(asdict, entries)]
-    return write_once(where, entries[0].time, entries[0].run, lines)
+    return new_file(where, entries[0].time, entries[0].run, lines)
 
 
-def write_once(where: Path, time: str, run: str, lines: Iterable[dict[str, Any]]) -> Path:
-    """Writes one file of the run with these lines, and returns its path. Raises BadInput if it is there
-    already."""
+def new_file(where: Path, time: str, run: str, lines: Iterable[dict[str, Any]]) -> NewFile:
+    """Returns the file of a run with these lines. Raises BadInput if it is there already."""
     stamp = "".join(character for character in time if character.isascii() and character.isalnum())[:15]
     path = where / f"{stamp}_{safe_name(run)}.jsonl.gz"
     if path.exists():
         raise BadInput(f"{path} is there already; a history is only appended to")
-    where.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(".new")
-    with gzip.GzipFile(draft, "wb", mtime=0) as file:
-        file.write(b"".join(map(encoded, lines)))
-    draft.replace(path)
-    return path
+    return NewFile(path, tuple(lines))
 
 
 def safe_name(text: str) -> str:

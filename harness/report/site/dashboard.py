@@ -123,8 +123,8 @@ def site(folder: Path) -> dict[str, bytes]:
             has_baseline=any(series.state != "no baseline" for _, _, every in measured for series in every),
             has_successor=any(True for _ in conformance.successive(histories)),
             runs=len(
-                {(entry.time, entry.run) for _, entries, _ in measured for entry in entries}
-                | {(history.time, history.run) for history in histories}
+                {entry.run or entry.time for _, entries, _ in measured for entry in entries}
+                | {history.run or history.time for history in histories}
             ),
             changes=[(change, day(change.time), short(change.title, 200)) for change in changes[:CHANGES]],
             changes_left_out=len(changes[CHANGES:]),
