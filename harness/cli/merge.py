@@ -32,7 +32,8 @@ def merge(options: argparse.Namespace) -> int:
     merged = merge_runs(options.out, options.runs, sys.argv[1:])
     counts = ", ".join(f"{count} {status}" for status, count in merged.statuses.items())
     rows = sum(merged.statuses.values())
-    lines = [f"{rows} rows of {counted(merged.runs, 'run')}: {counts or 'none'}; stored in {merged.folder}"]
+    of = f"{counted(rows, 'row')} of {counted(merged.runs, 'run')}"
+    lines = [f"{of}: {counts or 'none'}; stored in {merged.folder}"]
     if merged.missing:
         lines.append(
             f"INCOMPLETE: {counted(merged.missing, 'case')}, counted once for each backend and vocabulary, "

@@ -193,8 +193,9 @@ def _site(options: argparse.Namespace) -> int:
         )
     if options.format:
         raise BadInput("the site of a history has one form; leave --format out")
-    if options.trend:
-        raise BadInput("--trend stands beside runs; the site is of one history, which --history names")
+    for name in ("trend", "against", "time", "split"):
+        if getattr(options, name):
+            raise BadInput(f"--{name} stands beside runs; the site is of one history, which --history names")
     site = write_dashboard(options.history, options.out or options.history / "dashboard")
     parts = [site, site.with_name("feed.xml"), site.with_name("badges")]
     emit(options, lambda: _files(parts), lambda: f"written: {site}")

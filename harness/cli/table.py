@@ -66,6 +66,8 @@ def add(verbs: Verbs) -> None:
 def table(options: argparse.Namespace) -> int:
     """Prints one table of a run; 3 if the run has no end. Raises BadInput."""
     if options.what == "summary":  # the last thing that every run does, and it needs no data frames
+        if options.format:
+            raise BadInput("the summary has no --format: it is for a terminal, or --json; leave --format out")
         return _summary(options)
     from harness.report.tables.instances import instance_text, terminal_text
 

@@ -175,8 +175,8 @@ class Figures:
 
     @cached_property
     def common_set(self) -> list[Trace]:
-        """Returns the cases that were measured on every arm."""
-        sets = [{trace.case_id for trace in self.own_set(arm)} for arm in self.arms]
+        """Returns the cases that were measured on every arm that measured any: a control measures none."""
+        sets = [{trace.case_id for trace in own} for own in map(self.own_set, self.arms) if own]
         shared = set.intersection(*sets) if sets else set()
         return [trace for trace in self.measurement.traces if trace.case_id in shared]
 

@@ -46,8 +46,9 @@ def arms_text(figures: Figures, on: Console = PIPE) -> str:
     """Returns a table of the arms: how many cases were measured, and medians over the cases that all arms
     solve, per case or per token as said. Medians are observed values, as in `table times`."""
     common, total = [trace.case_id for trace in figures.common_set], len(figures.measurement.traces)
+    but = "" if all(map(figures.own_set, figures.arms)) else ", but for those that solve none"
     lines = [
-        f"medians over the {len(common)} of {counted(total, 'case')} that every arm solves",
+        f"medians over the {len(common)} of {counted(total, 'case')} that every arm solves{but}",
         f"{'arm':{NAME}} {'solved':>9} {'compile':>9} {'TTFM':>9} {'cold fill':>9} {'fill':>9} {'accept':>9}",
     ]
     for arm in figures.arms:

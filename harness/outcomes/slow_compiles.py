@@ -93,6 +93,6 @@ def _tail(compiles: list[Compile]) -> Tail:
     return Tail(
         max(compiles, key=lambda compiled: compiled.ns),
         len(compiles),
-        sum(compiled.ns > SECOND or compiled.unfinished for compiled in compiles),
+        sum(compiled.ns > SECOND or (compiled.unfinished and compiled.ns >= SECOND) for compiled in compiles),
         slow,
     )

@@ -14,6 +14,7 @@ from pathlib import Path
 from harness.backend.arm import OfABackend, pinned
 from harness.cases.suite import suite_names
 from harness.rows.row import RunInfo
+from harness.rows.store import EXPERIMENT
 
 ONE_VOCABULARY = ("measure", "decode")
 """The commands that take a single vocabulary: they are given the run's first."""
@@ -58,7 +59,11 @@ def more(verb: str, runs: Sequence[tuple[Path, RunInfo]], specs: Sequence[str], 
 
 def resume(folder: Path, info: RunInfo) -> str:
     """Returns the command that completes an incomplete run, or the advice that rests on it. If no command of
-    ours made the run, it is `run --resume` with the folder."""
+    ours made the run, or it was put together, it is `run --resume` with the folder and what it holds of its
+    options."""
+    experiment = folder / EXPERIMENT
+    if info.argv[:1] == ("merge",) and experiment.is_file():
+        return shlex.join(["grammarbench", "run", str(experiment), "--resume", "--out", str(folder)])
     if info.argv[:1] not in (("run",), ("advise",)):
         return shlex.join(["grammarbench", "run", "--resume", "--out", str(folder)])
     names_folder = any(word == "--out" or word.startswith("--out=") for word in info.argv)

@@ -60,6 +60,8 @@ def _sessions(folder: Path) -> Iterator[Session]:
                 return
             try:
                 session = shaped(Session, json.loads(line))
+                if session.jobs < 1 or session.executor not in ("", "ray"):
+                    raise ValueError("no number of workers, or no executor")
             except (ValueError, RecursionError) as error:
                 reason = one_line(str(error), 100)
                 raise BadInput(

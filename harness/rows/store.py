@@ -38,6 +38,9 @@ Samples = NDArray[np.int64]
 ROWS, PACKED = "rows.jsonl", "rows.jsonl.xz"
 """The names of a run's rows: as a run writes them, and as a run is published."""
 
+EXPERIMENT = "experiment.toml"
+"""The file of a run that repeats it (`grammarbench run FILE`)."""
+
 DAMAGED = (EOFError, lzma.LZMAError, MemoryError)
 """The exceptions that reading raises if a file is no whole xz file, or asks for more memory than there is."""
 
@@ -219,10 +222,12 @@ def read_rows(folder: Path, *, whole: bool = True) -> Iterator[Row]:
     end: End | None = None
     keys: set[tuple[object, ...]] = set()
     arms: set[tuple[str, str, str]] = set()
+    vocabularies: set[str] = set()
     without_samples = published_without(folder, "samples.i64")
     for number, _, value in lines(folder):
         if value["kind"] == "run":
             arms = {(one["backend"], one["version"], one["options"]) for one in value["arms"]}
+            vocabularies = set(value["vocabularies"])
         elif value["kind"] == "row":
             row = row_from_json(value | {"samples": None} if without_samples else value)
             arm = row.backend, row.backend_version, row.options
@@ -231,6 +236,12 @@ def read_rows(folder: Path, *, whole: bool = True) -> Iterator[Row]:
                 raise BadInput(
                     f"{folder}/rows.jsonl:{number}: a row of {who}, no arm of this run; the file was "
                     "changed or damaged"
+                )
+            if row.vocabulary not in vocabularies:
+                where = one_line(row.vocabulary, 200, spelled=True)
+                raise BadInput(
+                    f"{folder}/rows.jsonl:{number}: a row on {where}, no vocabulary of this run; the file "
+                    "was changed or damaged"
                 )
             key = identity(row)
             if key in keys:

@@ -17,14 +17,12 @@ from harness.backend.environments.source import is_path
 from harness.backend.registry import BackendSpec, installed_version, parse_spec
 from harness.cases.suite import suite_names
 from harness.errors import BadInput
+from harness.rows.store import EXPERIMENT
 
 if TYPE_CHECKING:
     from harness.backend.arm import Arm
     from harness.rows.row import RunInfo
     from harness.running.session import Request
-
-FILE = "experiment.toml"
-"""The name of the file in a run's folder."""
 
 HEAD = """\
 # What this run walked. To walk it again: grammarbench run FILE --out FOLDER, where FILE is this file.
@@ -71,7 +69,7 @@ def write_experiment(folder: Path, request: Request, specs: Sequence[BackendSpec
         del value["jobs"]
     value |= {key: other for key, other in others.items() if other}
     content = HEAD + tomli_w.dumps(value)
-    (folder / FILE).write_bytes(content.encode("utf-8", "replace"))
+    (folder / EXPERIMENT).write_bytes(content.encode("utf-8", "replace"))
 
 
 def write_experiment_of_whole(shard: Path, whole: Path) -> None:
@@ -92,7 +90,7 @@ def write_experiment_of_whole(shard: Path, whole: Path) -> None:
     except (OSError, ValueError, KeyError, TypeError, BadInput):
         return
     kept = {key: one for key, one in value.items() if key not in ("shard", "shards", "executor")}
-    (whole / FILE).write_bytes((HEAD + tomli_w.dumps(kept)).encode("utf-8", "replace"))
+    (whole / EXPERIMENT).write_bytes((HEAD + tomli_w.dumps(kept)).encode("utf-8", "replace"))
 
 
 def suites_of_run(run: Path, there: Path) -> list[str]:
@@ -106,7 +104,7 @@ def suites_of_run(run: Path, there: Path) -> list[str]:
 
 def _stored(run: Path) -> dict[str, Any]:
     """Returns what the file in the run's folder says; it may be anybody's."""
-    return tomllib.loads((run / FILE).read_text("utf-8"))
+    return tomllib.loads((run / EXPERIMENT).read_text("utf-8"))
 
 
 def _at_its_version(spec: BackendSpec, arm: Arm) -> BackendSpec:

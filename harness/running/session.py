@@ -191,6 +191,8 @@ def _walk_prepared(
         chosen = range(len(plan.offsets)) if request.shard is None else _share(draft, request.shard)
         works = [Work(arm, name, deque(chosen)) for name in info.vocabularies for arm in info.arms]
         statuses: dict[str, int] = {}
+        if request.taken_from:
+            refuse_others(request.taken_from, info)
         if request.resume:
             _refuse_changes(read_info(folder), info, folder)
             if put_back(draft, folder):
@@ -199,8 +201,6 @@ def _walk_prepared(
             say(f"resuming {folder} with {counted(sum(statuses.values()), 'row')}")
             add_session(folder, info)
         else:
-            if request.taken_from:
-                refuse_others(request.taken_from, info)
             os.replace(draft, folder / "cases.jsonl")
             write_experiment(folder, request, prepared.specs, info)
     finally:
@@ -216,7 +216,7 @@ def _walk_prepared(
         info.timeout_s, info.memory_bytes, info.effort, info.decode, info.checks, info.check_timeout_s
     )
     with Writer(folder, None if request.resume else info, statuses) as writer:
-        if request.taken_from and not request.resume:
+        if request.taken_from:
             _take_over(request.taken_from, folder, info, works, writer, say)
         walk(Assignment(plan, folder / "cases.jsonl", works, limits, writer, report), jobs)
         writer.finish(now())
@@ -327,8 +327,10 @@ def _share(cases: Path, shard: Shard) -> list[int]:
     keys = rows_owed(cases, False)
     chosen = share(keys, shard)
     if not chosen:
+        are = "is" if len(keys) == 1 else "are"
         raise BadInput(
-            f"shard {shard} is empty: there are {len(keys)} cases; cut them into at most so many shards"
+            f"shard {shard} is empty: there {are} {counted(len(keys), 'case')}; cut them into at most so "
+            "many shards"
         )
     return chosen
 

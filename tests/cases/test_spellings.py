@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar, get_args
@@ -284,6 +285,10 @@ def test_a_layout_counts_only_where_the_document_is_written_otherwise_in_the_oth
         for number, instance in enumerate(derived.instances)
     ]
     (table,) = spelling_table(rows).values()
+    (of_two_suites,) = spelling_table([*rows, *(replace(row, suite="another") for row in rows)]).values()
+    assert {name: count.accepted for name, count in of_two_suites.items()} == {
+        name: 2 * count.accepted for name, count in table.items()
+    }
     counts = {name: (count.accepted, count.refused) for name, count in table.items()}
     assert counts["compact"] == (1, 0) and counts["spaced"] == counts["blanks_16"] == (0, 1)
     assert counts["indented_2"] == counts["padded"] == (0, 2), "those are apart for a list of one item too"

@@ -161,6 +161,16 @@ def test_failures_are_censored_not_dropped(tmp_path: Path) -> None:
     assert "1/2" in show.text(figures, compare(figures))
 
 
+def test_an_arm_that_solves_nothing_leaves_the_others_their_common_cases(tmp_path: Path) -> None:
+    """As a control does."""
+    arms = {REFERENCE: steady(1), HEAD: steady(1), COPY: steady(1)}
+    none = {"speed0": "unsolved", "speed1": "unsolved"}
+    write_measurement(tmp_path, arms, unsolved={"toy==2": none})
+    figures = Figures(read_measurement(tmp_path))
+    assert [each.case_id for each in figures.common_set] == ["speed0", "speed1"]
+    assert "2 of 2 cases that every arm solves, but for those that solve none" in show.arms_text(figures)
+
+
 def fill_of(found: list[Comparison], metric: str = "fill", head: str = "toy==2") -> Comparison:
     return next(each for each in found if (each.head, each.metric) == (head, metric))
 

@@ -179,7 +179,8 @@ def test_a_run_with_other_settings_is_refused_in_one_line(
 ) -> None:
     file = tmp_path / "base.json"
     write_record(stored(tmp_path / "a", row(), checked(findings=(FINDING,)), effort=4), file)
-    other = stored(tmp_path / "b", row(), **header)
+    (vocabulary,) = header.get("vocabularies", ["tiny"])
+    other = stored(tmp_path / "b", row(vocabulary=vocabulary), **header)
     for words in (
         ["compare", str(file), str(other), "--gate"],
         ["report", str(other), "--against", str(file), "--format", "json"],

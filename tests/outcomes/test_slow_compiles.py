@@ -70,6 +70,14 @@ def test_the_page_names_them(tmp_path: Path) -> None:
     assert table.index("case 7") < table.index("case 3") < table.index("case 4")
 
 
+def test_a_deadline_below_a_second_makes_no_compile_of_a_second() -> None:
+    unfinished = synthetic.row(compile_ns=None, status="timeout", phase="compile", accepted=None)
+    for deadline, over in ((0.5, 0), (1.0, 1)):
+        compiles = Compiles(deadline)
+        compiles.add(unfinished)
+        assert [tail.over_a_second for tail in compiles.tails()] == [over]
+
+
 def test_a_case_is_counted_once() -> None:
     compiles = Compiles(5.0)
     row = synthetic.row(compile_ns=7)

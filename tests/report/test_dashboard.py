@@ -470,6 +470,8 @@ def test_an_empty_history_says_so_and_bad_input_is_one_line(
     assert "holds no run yet" in (tmp_path / "dashboard/index.html").read_text("utf-8")
     assert main(["report"]) == 2 and "--history DIR" in capsys.readouterr().err
     assert main(["report", "x", "--history", str(tmp_path)]) == 2
+    for option in (["--against", "x"], ["--time"], ["--split"]):
+        assert main(["report", "--history", str(tmp_path), *option]) == 2
     assert main(["report", "--history", str(tmp_path / "none")]) == 2
     assert main(["report", "--history", str(tmp_path), "--trend", str(tmp_path)]) == 2
     assert "--trend stands beside runs" in capsys.readouterr().err

@@ -96,6 +96,11 @@ def test_hostile_names_are_text_in_every_form(hostile: Result, form: str, tmp_pa
             assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202e]", said)
 
 
+def test_junit_holds_no_character_that_xml_does_not_have(hostile: Result, tmp_path: Path) -> None:
+    (path,) = write(replace(hostile, started="2026\x0111\ud800"), ["junit"], tmp_path)
+    JUnitXml.fromfile(str(path))
+
+
 def test_junit_is_read_by_a_parser_and_says_the_same(hostile: Result, tmp_path: Path) -> None:
     (path,) = write(hostile, ["junit"], tmp_path)
     read = JUnitXml.fromfile(str(path))

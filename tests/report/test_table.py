@@ -124,7 +124,8 @@ def test_the_metrics_have_a_line_per_arm_and_vocabulary(synthetic: ModuleType, t
         synthetic.row(vocabulary="other", accepted=False),
         synthetic.row(backend="beta", options="a=b"),
     ]
-    header = synthetic.info(synthetic.arms_of(rows))
+    both = {name: {"size": 300, "sha256": "ab" * 32} for name in ("tiny", "other")}
+    header = synthetic.info(synthetic.arms_of(rows), vocabularies=both)
     run = synthetic.write_run(tmp_path / "run", [[(row, synthetic.ns(1_000, 500))] for row in rows], header)
     frame = table.metrics_frame(read_arms(run))
     assert list(zip(frame["backend"], frame["vocabulary"], strict=True)) == [

@@ -89,6 +89,13 @@ def test_a_run_is_completed_by_its_own_command() -> None:
     ]
 
 
+def test_a_run_that_was_put_together_is_completed_by_what_it_holds(tmp_path: Path) -> None:
+    merged = info("merge", str(tmp_path), "a")
+    assert shlex.split(resume(tmp_path, merged))[1:] == ["run", "--resume", "--out", str(tmp_path)]
+    (tmp_path / "experiment.toml").touch()
+    assert shlex.split(resume(tmp_path, merged))[1:3] == ["run", f"{tmp_path}/experiment.toml"]
+
+
 def test_the_page_s_commands_run_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What would measure mask times, on the user's own suite and vocabulary; run in the folder in which the
     run was made."""

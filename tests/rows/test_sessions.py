@@ -29,7 +29,15 @@ def test_what_a_run_says_of_itself_is_of_all_its_sessions(synthetic: ModuleType,
 
 
 @pytest.mark.parametrize(
-    "line", ["[]", "{}", '{"started": "", "jobs": true, "executor": "", "machine": {}}', "[" * 100_000]
+    "line",
+    [
+        "[]",
+        "{}",
+        '{"started": "", "jobs": true, "executor": "", "machine": {}}',
+        '{"started": "", "jobs": 1, "executor": "x", "machine": {}}',
+        '{"started": "", "jobs": 0, "executor": "", "machine": {}}',
+        "[" * 100_000,
+    ],
 )
 def test_a_damaged_session_is_one_line(synthetic: ModuleType, tmp_path: Path, line: str) -> None:
     folder = synthetic.write_run(tmp_path / "run", [], synthetic.info())

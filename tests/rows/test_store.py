@@ -60,7 +60,7 @@ INFO = RunInfo(
     1,
     1,
     (Arm("b", "1", "", "d", ("regex",), "bitmask"),),
-    {},
+    {"v": {"size": 300, "sha256": "ab" * 32}},
     {},
     {},
 )
@@ -297,3 +297,13 @@ def test_a_line_of_cases_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(store, "LONGEST_CASE", len(line))
     with pytest.raises(BadInput, match=r"cases\.jsonl:2: a line of more than"):
         list(store.read_cases(tmp_path))
+
+
+def test_a_row_on_another_vocabulary_is_no_row_of_the_run(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    stored = tmp_path / "rows.jsonl"
+    stored.write_text(stored.read_text().replace('"vocabulary":"v"', '"vocabulary":"w"', 1))
+    with pytest.raises(
+        BadInput, match="a row on w, no vocabulary of this run; the file was changed or damaged"
+    ):
+        list(read_rows(tmp_path))

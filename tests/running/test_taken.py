@@ -60,6 +60,7 @@ def walk(
     bare: bool = False,
     timeout: float = 30.0,
     shard: Shard | None = None,
+    resume: bool = False,
 ) -> str:
     """Walks the suite into a folder beside it; returns what is said."""
     said: list[str] = []
@@ -75,6 +76,7 @@ def walk(
         bare=bare,
         taken_from=suite.with_name(taken_from) if taken_from else None,
         shard=shard,
+        resume=resume,
     )
     run(request, said.append, lambda _: None, described(backends))
     return "\n".join(said)
@@ -118,6 +120,18 @@ def test_what_is_taken_over_is_not_walked_again(suite: Path) -> None:
     walk(suite, "enlarged", taken_from="sample")
     refused = {row.case for row in read_rows(suite.with_name("enlarged")) if row.valid and not row.accepted}
     assert refused == set(NAMES[:2])
+
+
+def test_a_run_that_goes_on_takes_over_what_it_still_owes(suite: Path) -> None:
+    walk(suite, "whole")
+    walk(suite, "sample", cases=NAMES[:3])
+    walk(suite, "begun", cases=NAMES)
+    rows_file = suite.with_name("begun") / ROWS
+    lines = rows_file.read_text().splitlines(keepends=True)
+    rows_file.write_text("".join(lines[:2]))  # the first line and one row
+    said = walk(suite, "begun", cases=NAMES, taken_from="sample", resume=True)
+    assert "3 cases taken over" in said
+    assert rows(suite.with_name("begun")) == rows(suite.with_name("whole"))
 
 
 def test_a_run_with_rows_taken_over_tells_how_these_were_walked(suite: Path) -> None:

@@ -69,7 +69,7 @@ def walk_all(
         limits.memory_bytes,
         jobs,
         (arm,),
-        {},
+        {"bytes": {"size": 257, "sha256": "ab" * 32}},
         plan.suites,
         {},
     )

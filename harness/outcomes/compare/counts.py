@@ -80,11 +80,11 @@ def changed_passes(base: Side, head: Side) -> Iterator[Counted]:
         old = before.get((row.vocabulary, row.suite, row.case_id), {})
         for check in (check for check in row.counted if check in old and check.endswith(WRITES)):
             was, now = old[check], row.counted[check]
-            is_same_text = all(was[name] == now[name] for name in ("texts", "written", "ids"))
-            if is_same_text and was["passes"] != now["passes"]:
+            is_same_text = all(was.get(name) == now.get(name) for name in ("texts", "written", "ids"))
+            passes = was.get("passes", 0), now.get("passes", 0)
+            if is_same_text and passes[0] != passes[1]:
                 case = f"{row.case}, {check.removesuffix(WRITES)}"
-                is_worse = now["passes"] > was["passes"]
-                yield Counted(row.case_id, case, "passes", was["passes"], now["passes"], is_worse)
+                yield Counted(row.case_id, case, "passes", *passes, passes[1] > passes[0])
 
 
 def counts_of(recorded: Recorded, arm: str) -> dict[str, dict[str, Any]]:

@@ -18,6 +18,7 @@ from harness.outcomes.outcome import NOT_COMPILED, CaseRows, Outcome, outcome
 from harness.outcomes.summary import ArmKey, arm_key
 from harness.rows.row import BROKEN, CHECKS_MODE, DECLINED, Row
 from harness.rows.store import published_without, read_cases
+from harness.text import counted
 
 WORDS = {
     Outcome.CRASH: "✖ crash",
@@ -220,7 +221,7 @@ def _where(row: Row, kind: str) -> str:
             else (f"token {row.stopped_at} of {row.tokens} refused")
         )
     if kind == "under_constrained":
-        return f"accepted to the end, {row.tokens} tokens"
+        return f"accepted to the end, {counted(row.tokens, 'token')}"
     return f"at token {row.stopped_at}" if row.status in BROKEN and row.stopped_at is not None else ""
 
 

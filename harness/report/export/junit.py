@@ -71,7 +71,7 @@ def _suite(result: Result, arm: Arm, count: Counts, mine: list[Failing]) -> xml.
         failures=str(count.failed),
         errors="0",
         skipped=str(len(listed) - count.failed + len(skipped)),
-        timestamp=result.started[:19],
+        timestamp=_fit(result.started[:19]),
         hostname="",
     )
     properties = xml.SubElement(suite, "properties")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.outcomes.result import Figure, Result
 from harness.report.export.csv_table import COUNTED, COUNTED_TITLES
 from harness.report.values import number
-from harness.text import markdown
+from harness.text import counted, markdown
 
 
 def files(result: Result) -> dict[str, str]:
@@ -52,6 +52,6 @@ def figures(result: Result, *, headline: bool = False) -> str:
 
 def _with_unit(figure: Figure) -> str:
     """Returns the value for people, with what is counted."""
-    counted = figure.unit if figure.unit in ("cases", "walks") else ""
-    value = int(figure.value) if counted or figure.unit == "bytes" else figure.value
-    return f"{number(value, figure.unit)} {counted}".strip()
+    if figure.unit in ("cases", "walks"):
+        return counted(int(figure.value), figure.unit.removesuffix("s"))
+    return number(int(figure.value) if figure.unit == "bytes" else figure.value, figure.unit)

@@ -17,7 +17,7 @@ from harness.report.page.lines import RunSeen, solved
 from harness.report.paper.latex import escape, table
 from harness.report.tables.masks import masks_frame
 from harness.report.values import percent
-from harness.text import duration
+from harness.text import counted, duration
 
 OUTCOMES = tuple(name for name in COUNTED if name not in ("cases", "judged", "failed"))
 """What cases come to, in the order of every surface, failed ones by what goes wrong."""
@@ -214,7 +214,7 @@ def _about(inputs: Inputs) -> str:
 def _of_run(run: RunSeen) -> str:
     """Returns in a sentence what a run walked."""
     walked = run.sample or ", ".join(
-        f"{suite['cases']:,} cases of {name}" for name, suite in run.info.suites.items()
+        f"{counted(suite['cases'], 'case')} of {name}" for name, suite in run.info.suites.items()
     )
     vocabularies = ", ".join(run.info.vocabularies)
     return (

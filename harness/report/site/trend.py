@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from harness.outcomes.history.alert_rule import Event
 from harness.outcomes.history.measurements import Entry, Series
-from harness.text import visible
+from harness.text import counted, visible
 
 RUNS = 120
 """The most runs that a chart shows: the last ones."""
@@ -69,7 +69,8 @@ def chart(series: Series) -> Markup:
         return Markup()
     room = max(0.12 * (max(finite) - min(finite)), 0.03 * max(finite))
     scale = Scale(len(entries), min(finite) - room, max(finite) + room)
-    name = f"{series.metric} of {series.backend}, {len(entries)} runs, {len(series.events)} events"
+    counts = f"{counted(len(entries), 'run')}, {counted(len(series.events), 'event')}"
+    name = f"{series.metric} of {series.backend}, {counts}"
     parts = [
         Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
             WIDTH, HEIGHT, short(name, 200)

@@ -78,7 +78,7 @@ def passes_frame(run: Path) -> pd.DataFrame:
 def _is_whole(counted: dict[str, dict[str, int]], ran: set[str]) -> bool:
     """Returns whether every strategy of the run had its turn in the case, and wrote every text."""
     return counted.keys() == ran and all(
-        of_strategy["written"] == of_strategy["texts"] for of_strategy in counted.values()
+        of_strategy.get("written") == of_strategy.get("texts") for of_strategy in counted.values()
     )
 
 

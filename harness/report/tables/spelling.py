@@ -35,12 +35,13 @@ def spelling_table(rows: Iterable[Row]) -> dict[ArmName, dict[str, Count]]:
     the others; another spelling where it takes the document in that layout. Raises ValueError if an instance
     is none that `spelled` made.
     """
-    documents: dict[tuple[ArmName, str, str, int], dict[tuple[str, str], bool]] = {}
+    documents: dict[tuple[ArmName, str, str, str, int], dict[tuple[str, str], bool]] = {}
     for row in rows:
         if row.valid and row.accepted is not None:
             spelled = SpelledName.parse(row.instance_name)
             whose = (row.backend, row.backend_version, row.options)
-            document = documents.setdefault((whose, row.vocabulary, row.case_id, spelled.document), {})
+            which = (whose, row.vocabulary, row.suite, row.case_id, spelled.document)
+            document = documents.setdefault(which, {})
             document[spelled.layout, spelled.spelling] = row.accepted
     table: dict[ArmName, dict[str, Count]] = {}
     for (backend, *_), outcomes in documents.items():
