@@ -123,6 +123,7 @@ def test_the_metrics_have_a_line_per_arm_and_vocabulary(synthetic: ModuleType, t
         synthetic.row(),
         synthetic.row(vocabulary="other", accepted=False),
         synthetic.row(backend="beta", options="a=b"),
+        synthetic.row(backend="beta", options="a=b", vocabulary="other"),
     ]
     both = {name: {"size": 300, "sha256": "ab" * 32} for name in ("tiny", "other")}
     header = synthetic.info(synthetic.arms_of(rows), vocabularies=both)
@@ -130,11 +131,12 @@ def test_the_metrics_have_a_line_per_arm_and_vocabulary(synthetic: ModuleType, t
     frame = table.metrics_frame(read_arms(run))
     assert list(zip(frame["backend"], frame["vocabulary"], strict=True)) == [
         ("alpha", "tiny"),
-        ("beta", "tiny"),
         ("alpha", "other"),
+        ("beta", "tiny"),
+        ("beta", "other"),
     ]
-    assert list(frame["validation_error"]) == [0, 0, 1]
-    assert list(frame["tbm_p50_us"]) == [1.5, 1.5, 1.5]
+    assert list(frame["validation_error"]) == [0, 1, 0, 0]
+    assert list(frame["tbm_p50_us"]) == [1.5] * 4
 
 
 def test_the_terminal_table_fits_80_columns_and_loses_no_arm(synthetic: ModuleType, tmp_path: Path) -> None:
