@@ -189,7 +189,7 @@ class MeasureHandler:
         counted: dict[str, Any] = {"compile_peak_bytes": max(0, peak_rss() - before)}
         try:
             counted["serialized_bytes"] = len(compiled.serialize())
-        except NotImplementedError:
+        except BaseException:  # one that it does not offer, or that fails, costs no other count
             counted["serialized_bytes"] = None
         grammar_object, digest, allowed, forced = compiled.start(), hashlib.sha256(), 0, 0
         fill, offers_jumps = self.mask.filler(grammar_object), overrides(grammar_object, "jump_forward")

@@ -57,6 +57,7 @@ def test_versions_of_one_run_are_compared_in_outcomes_and_times(
         (1.0, {}, {"counts": {"toy==2": {"forced_bytes": 4}}}, 0, 0),
         (1.0, {}, {"counts": {"toy==2": {"serialized_bytes": 1040}}}, 0, 0),
         (1.0, {}, {"counts": {"toy==2": {"serialized_bytes": 1100}}}, 1, 1),
+        (1.0, {}, {"counts": {"toy==2": {"error": "it raised RuntimeError"}}}, 1, 1),
     ],
 )
 def test_the_gate(
@@ -342,6 +343,17 @@ def test_other_masks_fail_a_gate_and_nobody_says_which_are_right(tmp_path: Path)
         read_inputs([folder])
     )  # versions within one run are listed on the page too
     assert found.title == "toy==1 → toy==2" and found.counted == pair.counted and found.counted
+
+
+def test_what_the_head_could_not_count_is_told_and_what_it_does_not_solve_is_no_count(tmp_path: Path) -> None:
+    counts = {"toy==2": {"error": "it raised\nRuntimeError"}}
+    (pair,) = compare_arms(measured_run(tmp_path / "run", 1.0, counts=counts))
+    assert pair.what_is_worse.startswith("counts that could not be made in ")
+    assert {(one.count, one.before, one.after, one.worse) for one in pair.counted} == {
+        ("counts", "made", "it raised RuntimeError", True)
+    }
+    (pair,) = compare_arms(measured_run(tmp_path / "base", 1.0, counts={"toy==1": counts["toy==2"]}))
+    assert pair.counted == ()
 
 
 def test_what_has_no_end_is_compared_and_kept_by_nobody_and_the_exit_code_is_3(

@@ -10,6 +10,7 @@ from harness.checks import WRITES
 from harness.measure.record import Recorded
 from harness.outcomes.compare.sides import Side, rows_of
 from harness.rows.store import read_info
+from harness.text import one_line
 
 GROWTH = 0.05
 """A serialized grammar may grow by this share without being called worse."""
@@ -19,6 +20,7 @@ WORSE = {
     "forced_bytes": "fewer forced bytes",
     "serialized_bytes": "a larger serialized grammar",
     "passes": "more passes",
+    "counts": "counts that could not be made",
 }
 """What is worse about each count, in words."""
 
@@ -42,11 +44,16 @@ def changed_counts(base: Side, head: Side) -> Iterator[Counted]:
     if old is None or new is None or old.measurement.vocabulary != new.measurement.vocabulary:
         return
     before, after = counts_of(old, base.name), counts_of(new, head.name)
+    raised = _uncounted(new, head.name)
     instances = {trace.case_id: trace.instance for trace in old.measurement.traces}
     for trace in new.measurement.traces:
         case_id = trace.case_id
-        if case_id in before and case_id in after and instances[case_id] == trace.instance:
+        if case_id not in before or instances[case_id] != trace.instance:
+            continue
+        if case_id in after:
             yield from _changed_counts_of_case(case_id, trace.case, before[case_id], after[case_id])
+        elif case_id in raised:
+            yield Counted(case_id, trace.case, "counts", "made", one_line(raised[case_id], 200), True)
 
 
 def _changed_counts_of_case(
@@ -89,7 +96,16 @@ def changed_passes(base: Side, head: Side) -> Iterator[Counted]:
 
 def counts_of(recorded: Recorded, arm: str) -> dict[str, dict[str, Any]]:
     """Returns the counts of one arm by case, without the cases that could not be counted."""
-    lines = {
+    return {case_id: line for case_id, line in _lines_of(recorded, arm).items() if "error" not in line}
+
+
+def _uncounted(recorded: Recorded, arm: str) -> dict[str, str]:
+    """Returns why cases could not be counted, by case. One that the arm does not solve is not among them."""
+    lines = _lines_of(recorded, arm)
+    return {case_id: str(line["error"]) for case_id, line in lines.items() if "error" in line}
+
+
+def _lines_of(recorded: Recorded, arm: str) -> dict[str, dict[str, Any]]:
+    return {
         line["case_id"]: line for line in recorded.others if line["kind"] == "counts" and line["arm"] == arm
     }
-    return {case_id: line for case_id, line in lines.items() if "error" not in line}
