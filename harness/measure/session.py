@@ -118,6 +118,9 @@ def _measure_in(
         raise BadInput(
             f"no backend solves any of these cases with a valid instance; see `grammarbench table {folder}`"
         )
+    if repeated := _in_a_further_suite(folder, traces):
+        stand = "stands in two suites, and is" if repeated == 1 else "stand in two suites, and are"
+        say(f"{counted(repeated, 'case')} {stand} measured in the first of them only")
     machine = hardware()
     measurement = Measurement(
         run=info.run,
@@ -292,6 +295,13 @@ def plan_traces(
         for name, why in failed.items():
             unsolved.setdefault(name, {})[case.id] = why
     return traces, unsolved
+
+
+def _in_a_further_suite(folder: Path, traces: Sequence[Trace]) -> int:
+    """Returns how many of the cases that are measured stand in a further suite, to whose family they then do
+    not count."""
+    suites = {trace.case_id: trace.suite for trace in traces}
+    return len({case.id for suite, _, case in read_cases(folder) if suites.get(case.id, suite) != suite})
 
 
 def _offsets(folder: Path) -> Iterator[int]:

@@ -20,7 +20,7 @@ from measured import arm
 from places import SUPPORT
 
 from harness.backend.arm import Arm
-from harness.backend.grammar import Grammar
+from harness.backend.grammar import CompiledGrammar, Grammar
 from harness.cli.main import main
 from harness.errors import BadInput
 from harness.measure import show
@@ -113,6 +113,20 @@ def test_what_is_recorded(measured: Path) -> None:
     assert "2/2" in shown and "1/2" in shown and "means" in shown and "proven" in shown.lower()
 
 
+def test_a_case_of_two_suites_is_said_to_be_measured_in_the_first_only(
+    suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.jsonl"
+    own = {"description": "own", "regex": "b+", "tests": [{"text": "bb", "valid": True}]}
+    other.write_text("".join(json.dumps(each) + "\n" for each in (CASES[1], own)))
+    folder = tmp_path / "m"
+    command = ["measure", str(suite), str(other), "--backends", "unconstrained", "--vocabularies", "bytes"]
+    assert main([*command, "--out", str(folder), "--forks", "1"]) in (0, 4)
+    said = capsys.readouterr().err
+    assert "\n1 case stands in two suites, and is measured in the first of them only\n" in said
+    assert sum(each.suite == "other" for each in read_measurement(folder).measurement.traces) == 1
+
+
 def test_every_arm_has_its_turn_in_every_place(measured: Path) -> None:
     slots = [each for each in read_measurement(measured).slots if each.fork == 0 and not each.again]
     places: dict[str, list[int]] = {}
@@ -188,6 +202,23 @@ def test_the_handler_answers_in_process(measured: Path, monkeypatch: pytest.Monk
         {"op": "variant", "offset": trace.offset, "option": "cache", "value": "true", "repeats": 2}, b""
     )
     assert cached == b""
+
+
+@pytest.mark.parametrize("error", [RuntimeError, SystemExit, BaseException])
+def test_a_grammar_that_cannot_be_serialized_costs_no_other_count(
+    measured: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    monkeypatch.syspath_prepend(str(SUPPORT))
+    handler, _ = load_arm("miniatures:Reference", "bytes", str(measured / "cases.jsonl"), None)
+    trace = read_measurement(measured).measurement.traces[0]
+    handler({"op": "warm_up", "offset": trace.offset, "instance": trace.instance}, b"")
+
+    def broken(_: object) -> bytes:
+        raise error("serialize is broken in this release")
+
+    monkeypatch.setattr(CompiledGrammar, "serialize", broken)
+    counts, _ = handler({"op": "counts", "offset": trace.offset}, b"")
+    assert counts["serialized_bytes"] is None and counts["masks"] == 11 and counts["allowed"] > 0
 
 
 def test_a_case_is_solved_whatever_becomes_of_what_nobody_judges(measured: Path) -> None:
