@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from harness.errors import BadInput
 from harness.measure.growth import show
-from harness.measure.growth.axes import SCHEMAS, axes
+from harness.measure.growth.axes import axes
 from harness.measure.growth.conclude import FIGURES, Conclusion, caching, conclusions, many_schemas
 from harness.measure.growth.record import Grown
 from harness.report.figures.charts import Styled
@@ -77,7 +77,7 @@ def growth_page(grown: Grown, found: Sequence[Conclusion]) -> str:
             answers=show.answers_text(found, PIPE).split("\n"),
             arms=[ArmStyle(place, arm.name) for place, arm in enumerate(grown.plan.arms)],
             panelled=_panelled(grown, found),
-            axes=[known[name] for name in grown.plan.axes if name != SCHEMAS],
+            axes=[known[name] for name in grown.plan.axes if name in known],
             schemas=many_schemas(grown),
             caching=caching(grown),
             refusals=show.refusals(grown),

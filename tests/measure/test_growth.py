@@ -9,13 +9,14 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import growing
 import pytest
 from json_keys import check
 from places import SUPPORT
 
-from harness.backend.grammar import Grammar
+from harness.backend.grammar import Grammar, UnsupportedGrammar
 from harness.backend.process.lost import Lost, lost_in_time
 from harness.backend.registry import BackendSpec
 from harness.backend.vocabulary import load_vocabulary
@@ -24,7 +25,7 @@ from harness.errors import BadInput
 from harness.measure import passes
 from harness.measure.growth import conclude, record, session, show
 from harness.measure.growth import handler as handler_module
-from harness.measure.growth.axes import Axis, axes, chosen_axes, different_schema
+from harness.measure.growth.axes import Axis, GrownCase, axes, chosen_axes, different_schema
 from harness.measure.growth.conclude import FIGURES, Conclusion, concluded
 from harness.measure.growth.fit import Growth, growth, slope
 from harness.measure.growth.handler import GrowthHandler
@@ -211,7 +212,7 @@ class FakeService:
             }
             return answer | {"memory_bytes": 0, "grammar_bytes": 9}, b""
         if message["op"] == "schemas":
-            done = {"done": message["count"], "rss_bytes": 9, "cpu_s": 0.1, "raised": ""}
+            done = {"done": message["count"], "rss_bytes": 9, "cpu_s": 0.1, "status": "ok", "text": ""}
             return done | {"compile_ns": 5, "first_again_ns": 5}, b""
         if message["op"] == "walk":
             return {"mask_ns": [5, 7], "refused_at": None, "raised": ""}, b""
@@ -411,9 +412,9 @@ def handler(monkeypatch: pytest.MonkeyPatch) -> GrowthHandler:
 class WarmCompile(GrowthHandler):
     """Takes a second compile for the cold one."""
 
-    def compile(self, axis: str, size: int) -> dict[str, object]:
-        super().compile(axis, size)
-        return super().compile(axis, size)
+    def compile(self) -> dict[str, object]:
+        super().compile()
+        return super().compile()
 
 
 class ColdMasks(GrowthHandler):
@@ -447,6 +448,70 @@ def test_cold_and_warm_are_not_mixed(handler: GrowthHandler) -> None:
     for mutant in (WarmCompile, ColdMasks):
         handler.adapter.seen.clear()  # type: ignore[attr-defined]
         assert not is_cold_then_warm(mutant(handler.adapter, handler.spec)), mutant
+
+
+class Panic(BaseException):
+    """What a panic in Rust is to Python."""
+
+
+COMPILE: dict[str, Any] = {"op": "compile", "axis": "enum", "size": 4}
+
+
+def ending(error: BaseException) -> Callable[..., Any]:
+    def ends(*_: object) -> Any:
+        raise error
+
+    return ends
+
+
+@pytest.mark.parametrize("error", [Panic("index out of bounds"), SystemExit(3), ValueError("no")])
+def test_whatever_a_backend_raises_is_its_own_error(
+    handler: GrowthHandler, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    """It was booked as a failure of ours where it was no Exception."""
+    messages: list[dict[str, Any]] = [COMPILE, {"op": "schemas", "first": 0, "count": 3, "seconds": 1.0}]
+    handler(COMPILE, b"")
+    monkeypatch.setattr(growing.Clocked, "compile", ending(error))
+    monkeypatch.setattr(growing.ClockedGrammar, "start", ending(error))
+    for message in messages:
+        answer, _ = handler(message, b"")
+        assert answer["status"] == "error" and type(error).__name__ in answer["text"]
+    walks: list[dict[str, Any]] = [{"op": "walk", "passes": 2}, {"op": "again"}]
+    for message in walks:
+        answer, _ = handler(message, b"")
+        assert type(error).__name__ in answer["raised"]
+
+
+def test_a_refusal_along_schemas_is_no_error(handler: GrowthHandler, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Handed(FakeService):
+        """Asks the handler."""
+
+        def ask(self, message: dict[str, Any], *, seconds: float) -> tuple[dict[str, Any], bytes]:
+            return handler(message, b"")
+
+    monkeypatch.setattr(growing.Clocked, "compile", ending(UnsupportedGrammar("no objects")))
+    running = session.GrowthSession(plan(axes=("schemas",)), ListRecorder(), lambda _: None, [], [])  # type: ignore[arg-type]
+    running._schemas(Handed(lambda n: n), running.plan.arms[0], "probe", 0)  # type: ignore[arg-type]
+    (block,) = running.blocks
+    assert (block.status, block.done) == ("refused", 0) and "no objects" in block.text
+    (found,) = conclude.many_schemas(Grown(Path(), running.plan, (), (block,), True))
+    assert found.verdict == "refused"
+
+
+def test_growing_a_grammar_is_not_charged_to_the_backend(
+    handler: GrowthHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[object] = []
+    known = axes()
+
+    def grow(size: int) -> GrownCase:
+        done.append("grown")
+        return known["enum"].grow(size)
+
+    monkeypatch.setattr(handler_module, "axes", lambda: {"enum": replace(known["enum"], grow=grow)})
+    monkeypatch.setattr(handler_module, "allow_cpu_seconds", done.append)
+    handler({**COMPILE, "cpu_s": 2.0}, b"")
+    assert done == ["grown", 2.0]
 
 
 def test_along_an_output_only_its_end_is_timed(handler: GrowthHandler) -> None:
@@ -565,7 +630,8 @@ def test_a_whole_measurement(
     record.write_bytes(whole[: whole.rfind(b"\n", 0, -1) - 3])  # cut within the last point
     assert main(["measure", "growth", "--show", str(folder), "--json"]) == 3
     assert len(check(capsys.readouterr().out, "measure growth")["conclusions"]) == 5
-    assert main([*command, "--resume"]) == 0
+    narrower = [word for word in command if word != "repetition"]
+    assert main([*narrower, "--resume"]) == 0, "what was asked for before is measured too"
     assert [(p.axis, p.size) for p in read_growth(folder).points] == [
         ("enum", 1), ("enum", 2), ("enum", 4), ("enum", 8), ("repetition", 1)
     ]  # fmt: skip
@@ -574,3 +640,8 @@ def test_a_whole_measurement(
     assert main([*command, "--resume", "--most", "2"]) == 2
     assert main(["measure", "growth", "tolls", "--backends", "growing:Ending", "--out", str(folder)]) == 2
     assert 'no axis "tolls"; did you mean' in capsys.readouterr().err
+
+    record.write_bytes(record.read_bytes().replace(b'"repetition"', b'"refrains"'))
+    assert main(["measure", "growth", "--show", str(folder)]) == 0
+    assert main([*command, "--resume"]) == 2
+    assert 'along "refrains", an axis that this version does not have' in capsys.readouterr().err

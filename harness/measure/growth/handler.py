@@ -39,6 +39,11 @@ are filled too, as an engine does; a cost that grows with the fills so far is no
 WALK_SECONDS = 0.5
 """Seconds of processor time after which no further pass over an output begins; a warm one is always made."""
 
+ABOUT = ("op", "cpu_s", "axis", "size")
+"""The fields of a message that are no arguments of its operation."""
+
+FINE = {"status": "ok", "text": ""}
+
 T = TypeVar("T")
 
 
@@ -80,6 +85,13 @@ def allow_cpu_seconds(seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (most, hard))
 
 
+def _ended(error: BaseException) -> dict[str, str]:
+    """Returns what is answered where a compile ended by this error: `refused` where the backend says that it
+    cannot, or that the grammar is wrong."""
+    is_refusal = isinstance(error, UnsupportedGrammar | InvalidGrammar)
+    return {"status": "refused" if is_refusal else "error", "text": describe(error, 300)}
+
+
 class GrowthHandler:
     """Answers `compile`, then `walk` and `again` about what was compiled, and `schemas`."""
 
@@ -97,7 +109,9 @@ class GrowthHandler:
             "again": self.again,
             "schemas": self.schemas,
         }
-        arguments = {name: value for name, value in message.items() if name not in ("op", "cpu_s")}
+        arguments = {name: value for name, value in message.items() if name not in ABOUT}
+        if "axis" in message:  # grown before the limit is set: it is our work, and not the backend's
+            self.case = axes()[message["axis"]].grow(message["size"])
         if "cpu_s" in message:
             allow_cpu_seconds(message["cpu_s"])
         gc.collect()
@@ -107,29 +121,26 @@ class GrowthHandler:
         finally:
             gc.enable()
 
-    def compile(self, axis: str, size: int) -> dict[str, Any]:
-        """Compiles the grammar of one size for the first time in this process, and fills the first mask.
+    def compile(self) -> dict[str, Any]:
+        """Compiles the grown grammar for the first time in this process, and fills the first mask.
 
         The answer has `status`: `ok`, `refused` (the backend says that it cannot, or that the grammar is
         wrong) or `error` (it raised something else), with its `text`.
         """
-        family = axes()[axis]
-        self.case = case = family.grow(size)
-        self._warm_up(family.dialect)
+        assert self.case is not None
+        case = self.case
+        self._warm_up(case.grammar.dialect)
         before = resident_bytes()
         try:
             compile_ns, wall_ns, compiled = cpu_timed(partial(self.adapter.compile, case.grammar))
             after = resident_bytes()
             start_ns, grammar_object = timed(compiled.start)
             fill_ns, _ = timed(self.mask.filler(grammar_object))
-        except (UnsupportedGrammar, InvalidGrammar) as refusal:
-            return {"status": "refused", "text": describe(refusal, 300)}
-        except Exception as error:
-            return {"status": "error", "text": describe(error, 300)}
+        except BaseException as error:  # a panic in Rust is no Exception
+            return _ended(error)
         self.compiled = compiled
         return {
-            "status": "ok",
-            "text": "",
+            **FINE,
             "compile_ns": compile_ns,
             "wall_ns": wall_ns,
             "first_fill_ns": start_ns + fill_ns,
@@ -140,7 +151,7 @@ class GrowthHandler:
     def _warm_up(self, dialect: Dialect) -> None:
         """Compiles and fills once with a grammar that has nothing to do with the axis. What the backend says
         of it does not matter here: it says the same of the grammar that is measured."""
-        with suppress(Exception):
+        with suppress(BaseException):
             grammar_object = self.adapter.compile(Grammar(dialect, TINY[dialect])).start()
             self.mask.filler(grammar_object)()
 
@@ -172,7 +183,7 @@ class GrowthHandler:
                     answer["refused_at"] = refused_at
                 for place in places & times.keys() if number else ():
                     least[place] = min(times[place], least.get(place, times[place]))
-        except Exception as error:
+        except BaseException as error:
             answer["raised"] = describe(error, 300)
         return {"mask_ns": [least[place] for place in sorted(least)], **answer}
 
@@ -202,7 +213,7 @@ class GrowthHandler:
             if caching is not None:
                 caching.compile(self.case.grammar)
                 answer["cached_ns"], _ = cost_of(partial(caching.compile, self.case.grammar))
-        except Exception as error:
+        except BaseException as error:
             answer["raised"] = describe(error, 300)
         return answer
 
@@ -212,11 +223,11 @@ class GrowthHandler:
 
         The answer has `done`, `rss_bytes` afterwards, `cpu_s` that all took, `compile_ns` (the median),
         `first_again_ns` (what one of the very first schemas costs once more, the median of EARLY), and
-        `raised`, what the backend raised; it stops there.
+        `status` with `text`, as for one size; what the backend refuses or raises ends it.
         """
         until = time.process_time() + seconds
         spent: list[int] = []
-        answer: dict[str, Any] = {"compile_ns": None, "first_again_ns": None, "raised": ""}
+        answer: dict[str, Any] = {"compile_ns": None, "first_again_ns": None, **FINE}
         try:
             for number in range(first, first + count):
                 compile_ns, compiled = cost_of(partial(self.adapter.compile, different_schema(number)))
@@ -230,7 +241,8 @@ class GrowthHandler:
             resident = resident_bytes()
             early = [cost_of(partial(self.adapter.compile, different_schema(n)))[0] for n in range(EARLY)]
             answer["first_again_ns"] = sorted(early)[EARLY // 2]
-        except Exception as error:
-            answer["raised"], resident = describe(error, 300), resident_bytes()
+        except BaseException as error:
+            answer |= _ended(error)
+            resident = resident_bytes()
         used = time.process_time() - until + seconds
         return {"done": len(spent), "rss_bytes": resident, "cpu_s": used, **answer}

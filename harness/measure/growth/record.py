@@ -69,6 +69,10 @@ class GrowthPlan:
     machine: dict[str, Any]
     protocol: int = PROTOCOL
 
+    def more(self) -> GrowthMore:
+        """Returns what may be added to another plan."""
+        return {"axes": self.axes, "vocabularies": self.vocabularies, "forks": self.forks}
+
     def with_more(self, more: GrowthMore) -> GrowthPlan:
         """Returns the plan with what was asked for later too."""
         return replace(
@@ -165,8 +169,7 @@ class GrowthRecorder:
         path = folder / FILE
         self.file = reopened(path) if resume else open(path, "xb")  # noqa: SIM115 - closed by `close`
         if resume:
-            more = {"axes": plan.axes, "vocabularies": plan.vocabularies, "forks": plan.forks}
-            self.write("more", more)
+            self.write("more", dict(plan.more()))
         else:
             self.write("growth", asdict(plan))
 

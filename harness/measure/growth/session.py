@@ -93,7 +93,7 @@ def measure_growth(request: GrowthRequest, say: Say) -> None:
     specs, pythons = zip(*resolve(parse_specs(request.backends), say), strict=True)
     vocabularies = tuple(map(prepare_vocabulary, with_all(request.vocabularies)))
     found = describe([str(spec) for spec in specs], vocabularies, pythons)
-    plan = planned(request, found)
+    asked = planned(request, found)
     make_writable(request.out)
     with locked(request.out):
         exists = has_growth(request.out)
@@ -101,7 +101,7 @@ def measure_growth(request: GrowthRequest, say: Say) -> None:
             raise BadInput(
                 f"{request.out} holds a measurement of growth; give another --out, or --resume to complete it"
             )
-        points, blocks = _stored(request.out, plan) if exists else ((), ())
+        plan, points, blocks = _continued(request.out, asked) if exists else (asked, (), ())
         recorder = GrowthRecorder(request.out, plan, resume=exists)
         try:
             GrowthSession(plan, recorder, say, list(points), list(blocks)).run()
@@ -139,14 +139,23 @@ def planned(request: GrowthRequest, found: Description) -> GrowthPlan:
     )
 
 
-def _stored(folder: Path, plan: GrowthPlan) -> tuple[Sequence[Point], Sequence[Block]]:
+def _continued(folder: Path, asked: GrowthPlan) -> tuple[GrowthPlan, Sequence[Point], Sequence[Block]]:
+    """Returns the stored plan with what is asked now too, and what is stored: a measurement that was
+    interrupted has an end only where everything is measured that was ever asked of it. Raises BadInput."""
     stored = read_growth(folder)
-    if stored.plan.asked() != plan.asked():
+    if stored.plan.asked() != asked.asked():
         raise BadInput(
             f"{folder} was measured with other backends or limits, or on another machine; ask for the same "
             "as before, or give another --out"
         )
-    return stored.points, stored.blocks
+    if gone := [axis for axis in stored.plan.axes if axis not in (*axes(), SCHEMAS)]:
+        raise BadInput(
+            f'{folder} was measured along "{one_line(gone[0], 80)}", an axis that this version does not '
+            "have; give another --out"
+        )
+    for vocabulary in stored.plan.vocabularies:
+        prepare_vocabulary(vocabulary)
+    return stored.plan.with_more(asked.more()), stored.points, stored.blocks
 
 
 @dataclass(eq=False)
@@ -343,8 +352,8 @@ def schemas_block(service: Service, block: Block, count: int, seconds: float) ->
         return replace(block, status=lost_status(lost), cause=lost.cause, text=str(lost)[:300]), 0.0
     block = replace(
         block,
-        status="error" if answer["raised"] else "ok",
-        text=answer["raised"],
+        status=answer["status"],
+        text=answer["text"],
         done=answer["done"],
         rss_bytes=answer["rss_bytes"],
         compile_ns=answer["compile_ns"],
