@@ -205,6 +205,41 @@ def test_a_wrong_kernel_is_timed_and_marked_and_one_that_raises_is_not_timed() -
     assert rows["refuses"]["outcome"] == "refused" and "totals_ns" not in rows["refuses"]
 
 
+class Tires:
+    """A kernel that is right for so many calls, and then raises."""
+
+    def __init__(self, calls: int, apply: Callable[..., object] = right) -> None:
+        self.left, self.apply = calls, apply
+
+    def __call__(self, *given: Any) -> object:
+        self.left -= 1
+        if self.left < 0:
+            raise SystemExit("the workspace is exhausted")
+        return self.apply(*given)
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3, 6])
+def test_a_kernel_that_raises_in_a_later_call_refuses_and_the_others_are_timed(calls: int) -> None:
+    """It took the whole point with it, as a failure of ours."""
+    wrong = Tires(calls, WRONG["takes_ones_for_forbidden"][0])
+    rows = timed({"right": right, "tires": Tires(calls), "wrong": wrong})
+    assert (rows["tires"]["outcome"], rows["tires"]["text"]) == (
+        "refused",
+        "SystemExit: the workspace is exhausted",
+    )
+    assert rows["wrong"]["outcome"] == "wrong"
+    assert rows["wrong"]["text"].endswith("; then it raised SystemExit: the workspace is exhausted")
+    assert not {"totals_ns", "calls"} & (rows["tires"].keys() | rows["wrong"].keys())
+    for name in ("right", COPY, "plain/masked_fill"):
+        assert rows[name]["outcome"] == "ok" and len(rows[name]["totals_ns"]) >= SMALL.effort.least
+
+
+def test_a_copy_that_raises_is_no_kernels_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing, "copy_call", lambda *_: (Tires(1, lambda: None), 8))
+    with pytest.raises(SystemExit):
+        timed({"right": right})
+
+
 def test_a_graph_that_lacks_what_the_kernel_does_is_not_what_is_timed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -4,7 +4,7 @@ affects all of them alike."""
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -36,30 +36,55 @@ class Samples:
     totals_ns: list[int] = field(default_factory=list)
 
 
-def by_turns(calls: Mapping[str, Call], clock: Clock, effort: Effort, *, rewarm: bool) -> dict[str, Samples]:
+def raise_again(_: str, error: BaseException) -> None:
+    """Raises the error: nothing is known to be at fault but ourselves."""
+    raise error
+
+
+def by_turns(
+    calls: Mapping[str, Call],
+    clock: Clock,
+    effort: Effort,
+    *,
+    rewarm: bool,
+    raised: Callable[[str, BaseException], None] = raise_again,
+) -> dict[str, Samples]:
     """Samples of each call, which has been made before.
 
     With `rewarm`, one more call that is not timed goes before each sample: caches then hold what the call
-    itself left.
+    itself left. `raised` is told of a call that raises; if it returns, the call has no samples, and the
+    others go on.
     """
     samples_by_name = {}
     with collector_off():
         for name, call in calls.items():
-            if rewarm:
-                call()
-            once = max(1, clock.time_ns(call, 1))
+            try:
+                if rewarm:
+                    call()
+                once = max(1, clock.time_ns(call, 1))
+            except BaseException as error:  # a panic in Rust is no Exception
+                raised(name, error)
+                continue
             samples_by_name[name] = Samples(min(MOST_CALLS, max(1, SAMPLE_NS // once)))
         for number in range(effort.rounds):
             order = list(calls)[:: -1 if number % 2 else 1]
             for name in order:
-                samples = samples_by_name[name]
-                if len(samples.totals_ns) >= effort.least and sum(samples.totals_ns) >= effort.budget_ns:
+                samples = samples_by_name.get(name)
+                if samples is None or _is_finished(samples, effort):
                     continue
-                if rewarm:
-                    calls[name]()
-                    clock.finish()
-                samples.totals_ns.append(clock.time_ns(calls[name], samples.calls))
+                try:
+                    if rewarm:
+                        calls[name]()
+                        clock.finish()
+                    samples.totals_ns.append(clock.time_ns(calls[name], samples.calls))
+                except BaseException as error:
+                    del samples_by_name[name]
+                    raised(name, error)
     return samples_by_name
+
+
+def _is_finished(samples: Samples, effort: Effort) -> bool:
+    return len(samples.totals_ns) >= effort.least and sum(samples.totals_ns) >= effort.budget_ns
 
 
 @contextmanager

@@ -60,7 +60,7 @@ def time_point(
     device: str,
 ) -> list[Any]:
     """Returns a row for each subject. `outcome` is `ok`, `wrong` (its result is not masked_fill's, and it is
-    timed all the same) or `refused`.
+    timed all the same) or `refused`: it raised, in its first call or in a later one, and has no times.
 
     The logits are one buffer for all subjects. The work of a kernel does not depend on them, so it is applied
     to its own result again.
@@ -106,7 +106,19 @@ def time_point(
     }
     calls[COPY], rows[COPY]["no_graph"] = clock.prepare(copy)
     del fresh, expected
-    for name, samples in by_turns(calls, clock, effort, rewarm=footprint <= CACHE_BYTES).items():
+
+    def raised(name: str, error: BaseException) -> None:
+        if name == COPY:  # it is ours, and without it there is nothing to hold a kernel against
+            raise error
+        text = error_text(error)
+        if rows[name]["outcome"] == "wrong":
+            rows[name]["text"] += f"; then it raised {text}"
+        else:
+            rows[name] |= {"outcome": "refused", "text": text}
+        _end_if_lost(clock)
+
+    rewarm = footprint <= CACHE_BYTES
+    for name, samples in by_turns(calls, clock, effort, rewarm=rewarm, raised=raised).items():
         rows[name] |= asdict(samples)
     return [row | asdict(point) | {"allowed": masks.count} for row in rows.values()]
 
