@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.backend.describe import catalogue
+from harness.backend.registry import parse_specs
 from harness.cases.suite import MEASURED
 from harness.errors import BadInput
 from harness.measure.estimate import Comparison, is_proven
@@ -19,6 +20,7 @@ from harness.measure.session import MeasureRequest, measure
 from harness.measure.show import seen
 from harness.rows.machine import describe_machine, hardware, hardware_key, usable_processors
 from harness.running.session import MEMORY_GB
+from harness.text import one_line
 
 BUSY = 0.5
 """The load, in processors, above which it is reported that the machine was busy before anything of ours
@@ -63,10 +65,14 @@ def diagnose(
 ) -> Diagnosis:
     """Looks at the machine, then measures one backend against itself, and returns what can be concluded.
     Raises BadInput."""
+    if backend is not None and len(parse_specs(backend)) > 1:
+        raise BadInput(
+            f'"{one_line(backend)[:200]}": one backend is measured against itself; name one with --backends'
+        )
     advice = tuple(look(describe_machine()))
     for line in advice:
         say(f"{'ok  ' if line.is_well else 'MIND'} {line.what}: {line.seen}")
-    backend = backend or default_backend()
+    backend = default_backend() if backend is None else backend
     say(f"measuring {backend} against itself ...")
     request = MeasureRequest(
         (MEASURED,), backend, None, vocabulary, "quick", out, forks, None, MEMORY_GB, ("measure", "doctor")
@@ -79,7 +85,7 @@ def diagnose(
         advice,
         backend,
         folder,
-        tuple(comparisons),
+        tuple(comparison for comparison in comparisons if comparison.is_control),
         is_proven(comparisons),
         sum(slot.stolen_s for slot in recorded.slots) / wall if wall else 0.0,
         sum(slot.again > 0 for slot in recorded.slots),

@@ -9,7 +9,7 @@ import pytest
 from measured import arm, steady, write_measurement
 
 from harness.cli.main import main
-from harness.errors import BadInput
+from harness.errors import BAD_INPUT, BadInput
 from harness.measure import doctor
 from harness.measure.doctor import Diagnosis, MachineState, diagnose, diagnosis_text, look
 from harness.measure.estimate import is_proven
@@ -96,6 +96,34 @@ def test_without_a_backend_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(doctor, "catalogue", lambda: [])
     with pytest.raises(BadInput, match="no backend is installed"):
         diagnose(None, "bytes", 1, None, lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("backends", "said"),
+    [("llguidance,xgrammar", "one backend is measured against itself"), ("", 'backend "" cannot be read')],
+)
+def test_what_is_not_one_backend_is_refused_before_anything_is_measured(
+    backends: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two were compared with each other, and what they differ by was taken for the machine's noise."""
+    out = tmp_path / "d"
+    assert main(["measure", "doctor", "--backends", backends, "--out", str(out)]) == BAD_INPUT
+    errors = capsys.readouterr().err
+    assert said in errors and errors.count("\n") == 1 and not out.exists()
+
+
+def test_only_what_is_measured_against_itself_is_noise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arms = {
+        arm("toy", "reference"): steady(1, 0.002, seed=1),
+        arm("other"): steady(1.3, 0.002, seed=3),
+        arm("toy (again)", "a/a"): steady(1, 0.002, seed=2),
+    }
+    write_measurement(tmp_path, arms, forks=8)
+    monkeypatch.setattr(doctor, "measure", lambda *_: (tmp_path, conclude(tmp_path)))
+    found = diagnose("unconstrained", "bytes", 1, None, lambda _: None)
+    assert found.comparisons and {each.head for each in found.comparisons} == {"toy (again)"}
 
 
 def test_the_help_names_the_forks_of_the_profile_that_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
