@@ -79,3 +79,7 @@ def innermost_frame(error: BaseException) -> FrameType | None:
     while trace is not None:
         frame, trace = trace.tb_frame, trace.tb_next
     return frame
+
+
+class OutOfTime(BaseException):
+    """A check has used up its time. It is no Exception, so that no check takes it for the backend's."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 
 from harness.backend.grammar import Adapter, Grammar
+from harness.errors import OutOfTime
 
 Ranges = tuple[tuple[int, int], ...]
 
@@ -188,6 +189,8 @@ def _version_by(adapter: Adapter, pattern: str) -> str:
         compiled = adapter.compile(Grammar("regex", pattern))
         return version_of(takes)
     # a vocabulary that cannot spell a letter, a pattern that it refuses, a fault that checks of its own will
-    # tell
-    except Exception:
+    # tell; a panic in Rust is no Exception
+    except BaseException as error:
+        if isinstance(error, MemoryError | KeyboardInterrupt | SystemExit | OutOfTime):
+            raise
         return ""

@@ -27,11 +27,10 @@ from harness.backend.vocabulary import Vocabulary
 from harness.checks.subject import NotApplicable as NotApplicable
 from harness.checks.subject import Place as Place
 from harness.checks.subject import Subject as Subject
-from harness.errors import BadInput, describe, did_you_mean
+from harness.errors import BadInput, OutOfTime, describe, did_you_mean
 from harness.oracle.automaton import NoOracle
 from harness.oracle.trie import trie_of
 from harness.rows.row import OUT_OF_TIME, Finding
-from harness.walk.watched import OutOfTime
 
 Check = Callable[[Subject], Iterator[Finding]]
 
@@ -218,14 +217,18 @@ def is_ours(error: BaseException) -> bool:
     """Returns whether the innermost frame is one of the harness; those of the standard library and numpy do
     not count.
 
-    Adapters are not ours, nor is what a watched call returns, or raises without a frame of its own.
+    Adapters are not ours, nor is what a watched call returns, or raises without a frame of its own. What an
+    adapter from elsewhere raises is not ours, whatever function of ours it gave something wrong.
     """
-    ours = False
+    ours = is_watched = False
     trace = error.__traceback__
     while trace is not None:
         module = str(trace.tb_frame.f_globals.get("__name__"))
         package, _, rest = module.partition(".")
         if package not in NEITHERS:
-            ours = package == "harness" and not rest.startswith("adapters.") and module != WATCHED
+            if is_watched and package != "harness":
+                return False
+            is_watched = module == WATCHED
+            ours = package == "harness" and not rest.startswith("adapters.") and not is_watched
         trace = trace.tb_next
     return ours

@@ -89,11 +89,18 @@ def _known_cause(subject: Subject, place: Place, allowed: TokenSet, truth: Token
     ends = vocabulary.eos_tokens
     if set(different) <= set(ends):
         return "end_of_sequence"
-    if not {*vocabulary.special_tokens, *vocabulary.padding_tokens}.difference(ends).isdisjoint(different):
-        return "special_token"
+    for cause, tokens in (
+        ("special_token", {*vocabulary.special_tokens, *vocabulary.padding_tokens}.difference(ends)),
+        ("empty_token", {token for token in different if not vocabulary.tokens[token]}.difference(ends)),
+    ):
+        if explained := tokens.intersection(different):
+            if set(different) <= {*explained, *ends}:
+                return cause
+            without = truth.copy()
+            without[list(explained)] = allowed[list(explained)]
+            rest = _known_cause(subject, place, allowed, without)
+            return rest and f"{cause}+{rest}"
     texts = [vocabulary.tokens[token] for token in different if token not in ends]
-    if not all(texts):
-        return "empty_token"
     partial = all(ends_inside_a_character(place.text + text) for text in texts)
     if (
         not under.any()

@@ -10,10 +10,10 @@ from harness.backend.grammar import GrammarObject, are_tokens, overrides
 from harness.checks import is_ours
 from harness.checks.readings import reading_of
 from harness.checks.subject import LONGEST_WALK, NotApplicable, Place, Subject
-from harness.errors import describe
+from harness.errors import OutOfTime, describe
 from harness.oracle.automaton import Automaton
 from harness.oracle.forced_text.compressed_fsm import split_jump
-from harness.walk.watched import BrokenAnswer, OutOfTime, shown
+from harness.walk.watched import BrokenAnswer, shown
 
 Answer = TypeVar("Answer")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from harness.checks.forced_text import (
     why_refused,
 )
 from harness.checks.layouts import declared_layout
+from harness.checks.looking import name_of
 from harness.checks.readings import reading_of
 from harness.checks.subject import NotApplicable, Place, Subject
 from harness.oracle.automaton import DEAD, Automaton
@@ -67,7 +68,7 @@ def check_fast_forward_tokens_are_truly_forced(subject: Subject) -> Iterator[Fin
             objection = Objection("special_token", "one of them is no text", b"")
         else:
             objection = _objection(subject, place, forced) or (
-                _objection_to_the_end(subject, place, forced) if ends else None
+                _objection_to_the_end(subject, place, tokens, forced) if ends else None
             )
         if objection:
             yield _finding(subject, place, claim, objection)
@@ -115,11 +116,16 @@ def _by_reference(
     return Objection("impossible", f"{cut(forced[: at + 1])} cannot come, but {cut(witness)} can", witness)
 
 
-def _objection_to_the_end(subject: Subject, place: Place, forced: bytes) -> Objection | None:
-    """Is end-of-sequence the only thing that may follow?"""
+def _objection_to_the_end(
+    subject: Subject, place: Place, tokens: Sequence[int], forced: bytes
+) -> Objection | None:
+    """Is end-of-sequence, the last of the tokens, the only thing that may follow the others? Without a
+    reference the backend's own mask tells."""
     language = reference(subject)
-    state = DEAD if language is None else subject.state_of(place.text + forced)
-    if language is None or state == DEAD:
+    if language is None:
+        return _objection_of_the_mask(subject, place, tokens[:-1], forced)
+    state = subject.state_of(place.text + forced)
+    if state == DEAD:
         return None
     language.expand(np.array([state], dtype=np.int32))
     following = np.flatnonzero(language.table[state]).tolist()
@@ -131,6 +137,20 @@ def _objection_to_the_end(subject: Subject, place: Place, forced: bytes) -> Obje
         if following
         else None
     )
+
+
+def _objection_of_the_mask(
+    subject: Subject, place: Place, tokens: Sequence[int], forced: bytes
+) -> Objection | None:
+    grammar_object = subject.reach((*place.tokens, *tokens))
+    if grammar_object is None:
+        return None
+    allowed = np.flatnonzero(subject.allowed(grammar_object)).tolist()
+    other = next((token for token in allowed if token not in subject.vocabulary.eos_tokens), None)
+    if other is None:
+        return None
+    text = f"its mask allows {name_of(subject, other)} there too"
+    return Objection("past_a_choice", text, forced, walk=(*tokens, other))
 
 
 # Completeness
@@ -207,7 +227,7 @@ def _why_missed(subject: Subject, place: Place, truth: bytes, answer: bytes) -> 
 
 def check_forced_text_may_end_inside_a_character(subject: Subject) -> Iterator[Finding]:
     """Asking what is forced gives an answer everywhere, also where it begins or ends inside a character."""
-    converts = {"jump_forward": as_bytes, "fast_forward_tokens": as_tokens(subject.vocabulary.size)}
+    converts = _converts(subject)
     for place, grammar_object, methods in asked_at(subject, "forced text", *converts):
         for method in methods:
             answer: object = ask(getattr(grammar_object, method), converts[method])
@@ -243,11 +263,16 @@ def check_asking_for_forced_text_does_not_move(subject: Subject) -> Iterator[Fin
                 break
 
 
+def _converts(subject: Subject) -> dict[str, Callable[[Any], Any]]:
+    """Returns, for each method that says what is forced, what reads its answer."""
+    return {"jump_forward": as_bytes, "fast_forward_tokens": as_tokens(subject.vocabulary.size)}
+
+
 def _movement(subject: Subject, grammar_object: GrammarObject, method: str) -> str:
     """Returns what asking has changed; empty if nothing."""
 
     def asked() -> object:
-        return ask(getattr(grammar_object, method), lambda answer: answer)
+        return ask(getattr(grammar_object, method), _converts(subject)[method])
 
     before, end_before = subject.allowed(grammar_object), end_of(grammar_object)
     first = asked()

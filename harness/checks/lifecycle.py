@@ -27,6 +27,7 @@ def check_a_terminated_object_takes_nothing(subject: Subject) -> Iterator[Findin
     """Past end-of-sequence no token is taken, and a mask allows at most end-of-sequence again; raising is
     fine, too."""
     purpose, ends = "a_terminated_object_takes_nothing", subject.vocabulary.eos_tokens
+    size = subject.vocabulary.size
     for place, grammar_object, eos in endings(subject, purpose):
         mask = subject.allowed(grammar_object)
         token = next_token(subject, place, mask)
@@ -53,12 +54,16 @@ def check_a_terminated_object_takes_nothing(subject: Subject) -> Iterator[Findin
         for another in (
             *ends,
             token,
-            *subject.random(f"ended {place.text!r}").sample(range(subject.vocabulary.size), 4),
+            *subject.random(f"ended {place.text!r}").sample(range(size), min(4, size)),
         ):
             try:
                 taken = another is not None and grammar_object.accept_token(another)
-            except Exception:
-                break
+            except Exception:  # what the object is worth then, nobody has promised
+                fresh = subject.reach((*place.tokens, eos))
+                if fresh is None:
+                    break
+                grammar_object = fresh
+                continue
             if taken and another is not None:
                 yield finding(
                     subject,
@@ -99,31 +104,25 @@ def check_an_id_outside_the_vocabulary_is_refused(subject: Subject) -> Iterator[
     for place, grammar_object in standing_deep(subject, purpose):
         before = look(subject, grammar_object)
         taken: list[int] = []
-        refused: list[int] = []
+        changed = ""
         for token in (size, -(-size // 32) * 32, size + 1000, 2**31 - 1, -1):
             try:
-                (taken if grammar_object.accept_token(token) else refused).append(token)
+                is_taken = grammar_object.accept_token(token)
             except Exception:  # what the object is worth then, nobody has promised
-                refused.clear()
                 fresh = subject.reach(place.tokens)
                 if fresh is None:
                     break
                 grammar_object = fresh
+                continue
+            if is_taken:
+                taken.append(token)
+            elif not changed and not taken and (after := look(subject, grammar_object)) != before:
+                changed = f"refusing {token} of {size} tokens changes what is seen: "
+                changed += change(subject, before, after)
         if taken:
-            yield finding(
-                subject,
-                place,
-                f"accept_token takes {taken} as tokens; the vocabulary has {size}",
-                cause="outside",
-            )
-        elif refused:
-            after = look(subject, grammar_object)
-            if after != before:
-                text = (
-                    f"refusing {refused} of {size} tokens changes what is seen: "
-                    f"{change(subject, before, after)}"
-                )
-                yield finding(subject, place, text, cause="outside")
+            changed = f"accept_token takes {taken} as tokens; the vocabulary has {size}"
+        if changed:
+            yield finding(subject, place, changed, cause="outside")
 
 
 def check_accept_tokens_stops_where_accept_token_does(subject: Subject) -> Iterator[Finding]:
@@ -144,15 +143,21 @@ def check_accept_tokens_stops_where_accept_token_does(subject: Subject) -> Itera
         stop = next((token for token in refused if subject.reach((*place.tokens, token)) is None), None)
         further = next_token(subject, place, before.allowed(subject))
         tokens = [*place.tokens, *([] if stop is None else [stop, *([] if further is None else [further])])]
-        several = subject.compiled.start()
-        count = several.accept_tokens(tokens)
-        if count != place.position:
-            text = (
-                f"accept_tokens returns {count} of {len(tokens)}, where accept_token takes {place.position}"
-            )
-            yield finding(subject, place, text, tokens[place.position :])
-            continue
-        after = look(subject, several)
-        if after != before:
-            text = f"accept_tokens leads elsewhere than accept_token: {change(subject, before, after)}"
-            yield finding(subject, place, text, tokens[place.position :])
+        # From the start, and in the middle, as a draft is tried.
+        for begun in dict.fromkeys((0, (place.position + 1) // 2)):
+            several = subject.reach(place.tokens[:begun])
+            if several is None:
+                break
+            count, wanted = several.accept_tokens(tokens[begun:]), place.position - begun
+            where = f" behind {counted(begun, 'token')}" if begun else ""
+            if count != wanted:
+                of = f"{count} of {len(tokens) - begun}{where}"
+                text = f"accept_tokens returns {of}, where accept_token takes {wanted}"
+                yield finding(subject, place, text, tokens[place.position :])
+                break
+            after = look(subject, several)
+            if after != before:
+                seen = change(subject, before, after)
+                text = f"accept_tokens{where} leads elsewhere than accept_token: {seen}"
+                yield finding(subject, place, text, tokens[place.position :])
+                break

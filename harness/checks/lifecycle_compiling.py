@@ -22,8 +22,8 @@ from harness.checks.looking import (
     walked,
 )
 from harness.checks.subject import NotApplicable, Place, Subject
+from harness.errors import OutOfTime
 from harness.rows.row import Finding
-from harness.walk.watched import OutOfTime
 
 CATEGORY = "life cycle"
 
@@ -126,6 +126,13 @@ def check_two_grammars_do_not_disturb_each_other(subject: Subject) -> Iterator[F
             other, at = second.start(), 0
         elif other.accept_token(steps[at]):
             at += 1
+        else:
+            text = (
+                f"{name_of(subject, steps[at])}, accepted before, is refused by an object of another grammar "
+                "beside this one"
+            )
+            yield finding(subject, place_on(subject, number, tokens, position), text)
+            return
         if position in alone:
             place = place_on(subject, number, tokens, position)
             now = look(subject, other)

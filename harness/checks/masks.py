@@ -25,6 +25,7 @@ from harness.checks.subject import NotApplicable, Place, Subject
 from harness.oracle.trie import TokenSet
 from harness.rows.row import Finding
 from harness.text import counted
+from harness.walk.watched import collecting
 
 CATEGORY = MASKS
 
@@ -56,7 +57,10 @@ def check_the_mask_says_what_accept_does(subject: Subject) -> Iterator[Finding]:
                     f"the mask {_says(mask[end])} {end_name(subject, end)}, but is_accepting() is {accepting}"
                 )
                 yield finding(subject, place, text, (end,), "end_of_sequence")
-        for (cause, allows), tokens in _disagreements(subject, place, grammar_object, mask).items():
+        disagreements: dict[tuple[str, bool], list[int]] = {}
+        with collecting() as late:
+            _collect_disagreements(subject, place, grammar_object, mask, disagreements)
+        for (cause, allows), tokens in disagreements.items():
             names = ", ".join(name_of(subject, token) for token in tokens[:3])
             history = " of an object that has refused and taken back others" if cause == "history" else ""
             text = (
@@ -64,6 +68,7 @@ def check_the_mask_says_what_accept_does(subject: Subject) -> Iterator[Finding]:
                 f"{_does(not allows)}, e.g. {names}"
             )
             yield finding(subject, place, text, tokens[:1], cause)
+        late.again()
 
 
 def _says(allows: bool) -> str:
@@ -74,17 +79,20 @@ def _does(takes: bool) -> str:
     return "takes" if takes else "refuses"
 
 
-def _disagreements(
-    subject: Subject, place: Place, grammar_object: GrammarObject, mask: TokenSet
-) -> dict[tuple[str, bool], list[int]]:
-    """Returns the tokens of which mask and `accept_token` say different things, by cause and by what the mask
+def _collect_disagreements(
+    subject: Subject,
+    place: Place,
+    grammar_object: GrammarObject,
+    mask: TokenSet,
+    disagreements: dict[tuple[str, bool], list[int]],
+) -> None:
+    """Adds the tokens of which mask and `accept_token` say different things, by cause and by what the mask
     says.
 
     What a fresh object does not confirm is a matter of the object's past; after a few of these the place is
     left.
     """
     trials = _Trials(subject, place, grammar_object, mask)
-    disagreements: dict[tuple[str, bool], list[int]] = {}
     forced: bytes | None = None
     for token in _to_try(subject, place, mask):
         allows = bool(mask[token])
@@ -106,7 +114,6 @@ def _disagreements(
         disagreements.setdefault((cause, allows), []).append(token)
         if len(disagreements.get(("history", allows), ())) >= SURE:
             break
-    return disagreements
 
 
 def _forced_text(subject: Subject, place: Place, mask: TokenSet) -> bytes:

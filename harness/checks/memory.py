@@ -24,10 +24,9 @@ from harness.checks.looking import (
     standing_deep,
 )
 from harness.checks.subject import NotApplicable, Place, Subject
-from harness.errors import describe
+from harness.errors import OutOfTime, describe
 from harness.rows.row import Finding
 from harness.text import counted
-from harness.walk.watched import OutOfTime
 
 CATEGORY = MASKS
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harness.backend.contract.place import take_back
 from harness.backend.grammar import overrides
 from harness.checks.forced_text import (
     Fault,
@@ -69,7 +70,7 @@ def _jump(
     if jumped is None:  # it was reached a moment ago: another check's finding
         return None
     if keep < len(history):
-        jumped.rollback(len(history) - keep)
+        take_back(jumped, len(history) - keep)
     taken = next((count for count, token in enumerate(ids) if not jumped.accept_token(token)), len(ids))
     cause, wrong = "state", ""
     if taken < len(ids):

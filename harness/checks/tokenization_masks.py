@@ -134,13 +134,17 @@ def _cause_of_difference(subject: Subject, own: Reached, there: Reached) -> str 
 
 
 def _forces_one_of(subject: Subject, reached: Reached, other: TokenSet) -> bool:
-    """Is one token allowed only that is forced, and does the other mask allow it too, or only one that begins
-    like it?"""
+    """Is one token allowed only that is forced, and does the other mask allow it too beside other beginnings
+    of its text and texts that begin with it, or only one that begins like it?"""
     ids = np.flatnonzero(reached.mask)
     if len(ids) != 1 or not (only := subject.vocabulary.tokens[ids[0]]):
         return False
     others = np.flatnonzero(other)
-    is_in_both = bool(other[ids[0]]) or (len(others) == 1 and is_the_only_token_next(subject, other, only))
+    texts = [subject.vocabulary.tokens[token] for token in others]
+    are_like = all(text and (text.startswith(only) or only.startswith(text)) for text in texts)
+    is_in_both = (bool(other[ids[0]]) and are_like) or (
+        len(others) == 1 and is_the_only_token_next(subject, other, only)
+    )
     return is_in_both and _is_forced(subject, reached, int(ids[0]))
 
 

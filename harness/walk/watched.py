@@ -29,7 +29,7 @@ from harness.backend.grammar import (
     GrammarObject,
     are_tokens,
 )
-from harness.errors import BackendRaised, describe
+from harness.errors import BackendRaised, OutOfTime, describe
 from harness.oracle.automaton import NoOracle
 
 PHASES = ("compile", "start", "fill", "accept", "end", "encode", "check", "oracle")
@@ -82,30 +82,26 @@ class BrokenAnswer(TypeError):
         self.answer = answer
 
 
-class OutOfTime(BaseException):
-    """The check has used up its time. It is no Exception, so that no check takes it for the backend's."""
-
-
 @dataclass
 class Cut:
-    """Whether the time of a check was up while it collected."""
+    """What ended a check while it collected, such as that its time was up; None if nothing did."""
 
-    error: OutOfTime | None = None
+    error: BaseException | None = None
 
     def again(self) -> None:
-        """Raises OutOfTime if it was."""
+        """Raises what it was."""
         if self.error is not None:
             raise self.error
 
 
 @contextmanager
 def collecting() -> Iterator[Cut]:
-    """Ends its block where the time of the check is up, so that what was collected by then can be told; then
-    comes `again`."""
+    """Ends its block where the time of the check is up or the backend raises, so that what was collected by
+    then can be told; then comes `again`."""
     cut = Cut()
     try:
         yield cut
-    except OutOfTime as error:
+    except BaseException as error:
         cut.error = error
 
 

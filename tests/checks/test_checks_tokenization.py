@@ -193,15 +193,22 @@ class SaysThatItIsForced(LosesDigits):
         return [ord("2")] if self.is_off else []
 
 
-@pytest.mark.parametrize(("kind", "cause"), [(LosesDigits, ""), (SaysThatItIsForced, "canonical_only")])
+@pytest.mark.parametrize(
+    ("kind", "pattern", "texts", "cause"),
+    [
+        (LosesDigits, "[ab][0-9][0-9]c", ("a12c", "a13c"), ""),
+        (SaysThatItIsForced, "[ab][0-9][0-9]c", ("a12c", "a13c"), ""),  # its other mask allows all digits
+        (SaysThatItIsForced, "[ab][0-9]23</f>", ("a123</f>",), "canonical_only"),
+    ],
+)
 def test_only_what_is_forced_is_excused_as_the_canonical_token(
-    kind: type[ReferenceObject], cause: str
+    kind: type[ReferenceObject], pattern: str, texts: tuple[str, ...], cause: str
 ) -> None:
     class Documents(Reference):
         object_class: ClassVar[type[ReferenceObject]] = kind
         documented: ClassVar[dict[str, str]] = {"canonical_only": "It says so."}
 
-    case = case_of("regex", "[ab][0-9][0-9]c", "a12c", "a13c")
+    case = case_of("regex", pattern, *texts)
     found = run(MASK, Documents(small_vocabulary()), case)[1]
     assert {(each.cause, each.documented) for each in found} == {(cause, bool(cause))}
 
