@@ -14,13 +14,15 @@ from harness.oracle.trie import TokenTrie
 
 WRITTEN = replace(COMPACT, separators=None)
 """How documents are written of which the shortest is sought: with any white space, because a token may hold
-some, but in the schema's order, with no escape and no digit that is not needed. Other orders and escapes
-multiply the states, and save no token of any tokenizer that we know."""
+some, but in the schema's order, with no escape and no digit that is not needed, and without exponents. Other
+orders and escapes multiply the states, and save no token of any tokenizer that we know. An exponent saves
+some where a number must be as long as 1000000000000."""
 
 
 def budget_of_case(case: Case, trie: TokenTrie) -> FewestTokens | None:
-    """Returns how many tokens of the trie's vocabulary an output of the case takes at least, end-of-sequence
-    not counted; None where the case has no reference or no output, or its tokens are meant by their ids."""
+    """Returns how many tokens of the trie's vocabulary an output of the case takes at least that is `WRITTEN`
+    so, end-of-sequence not counted; None where the case has no reference or no output, or its tokens are
+    meant by their ids."""
     language: Automaton[Any]
     try:
         if case.grammar.dialect in ("json_schema", "structural_tag"):

@@ -60,7 +60,7 @@ def _causes(
 ) -> Iterator[tuple[str, list[int]]]:
     """Yields the wrong tokens by their cause. Where tokens are read by their ids, the text before them does
     not say what may follow, and so they have but one cause, besides an early end."""
-    if isinstance(documents, FormatAutomaton) and documents.reads_tokens:
+    if documents.reads_tokens:
         ends = [token for token in wrong if token in subject.vocabulary.eos_tokens]
         others = [token for token in wrong if token not in subject.vocabulary.eos_tokens]
         if ends:

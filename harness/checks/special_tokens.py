@@ -18,7 +18,6 @@ from harness.checks.looking import name_of
 from harness.checks.subject import NotApplicable, Subject
 from harness.checks.tokenization import accepted_instances
 from harness.oracle.automaton import DEAD
-from harness.oracle.tag_formats.automaton import FormatAutomaton
 from harness.rows.row import Finding
 
 CATEGORY = "special tokens"
@@ -132,7 +131,7 @@ def _goes_on(subject: Subject, spot: Spot, text: bytes) -> bool:
     """Is there an output of the structural tag, of the new form, in which the text stands there as text, and
     that may end behind it?"""
     outputs = documents_of_case(subject.case, vocabulary=subject.vocabulary)
-    if isinstance(outputs, FormatAutomaton) and outputs.reads_tokens:
+    if outputs.reads_tokens:
         raise NotApplicable("its special tokens are meant by their ids")
     state = subject.state_behind(outputs, spot.tokens)
     return outputs.accepting(state) and outputs.accepting(outputs.run(state, text))

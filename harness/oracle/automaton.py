@@ -75,6 +75,11 @@ class Automaton(ABC, Generic[Key]):
         """Returns the state after a token with these bytes; DEAD if it has none, unless its id is meant."""
         return self.run(state, text) if text else DEAD
 
+    @property
+    def reads_tokens(self) -> bool:
+        """Are tokens meant by their ids anywhere?"""
+        return False
+
     def ids_allowed(self, state: int) -> NDArray[np.bool_] | None:
         """Returns the tokens that may come by their ids, whatever their bytes are, as an array of shape
         `[vocabulary.size]`; None where no id is meant."""

@@ -42,7 +42,7 @@ def fewest_tokens(
     """
     if state == DEAD:
         return None
-    if automaton.ids_allowed(state) is not None:
+    if automaton.reads_tokens:
         raise NoOracle("its tokens are meant by their ids")
     if automaton.accepting(state):
         return FewestTokens(0, 0)

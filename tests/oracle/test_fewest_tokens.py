@@ -113,6 +113,8 @@ def test_other_dialects_have_a_budget_and_meant_ids_have_none() -> None:
     assert of("choice", ["ab", "aaab"], SMALL) == FewestTokens(1, 1)
     tag = {"format": {"type": "token", "token": 1}}
     assert of("structural_tag", tag, SMALL) is None
+    later = [{"type": "const_string", "value": "b"}, {"type": "token", "token": 1}]
+    assert of("structural_tag", {"format": {"type": "sequence", "elements": later}}, SMALL) is None
     with pytest.raises(NoOracle):
         automaton = language_of(Grammar("regex", "(a)\\1"))
         fewest_tokens(automaton, automaton.start, TokenTrie(SMALL))

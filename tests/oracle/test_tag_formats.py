@@ -21,6 +21,7 @@ from harness.backend.vocabulary import byte_vocabulary, load_vocabulary
 from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.completion import shortest_completion
 from harness.oracle.language import outputs_of
+from harness.oracle.structural_tag import tag_of_any_documents
 from harness.oracle.tag_formats import graph, parts
 from harness.oracle.tag_formats.automaton import FormatAutomaton
 from harness.oracle.tag_formats.graph import Graph
@@ -344,6 +345,51 @@ def test_the_processor_time_is_bounded() -> None:
     automaton = outputs_of(tag(wrapped("<", letters, ">")), seconds=0.01)
     with pytest.raises(NoOracle, match="processor time"):
         automaton.run(automaton.start, b'<"' + b"x" * 1_500)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"type": "any_text"},
+        {"type": "regex", "pattern": "[a-z]*"},
+        {"type": "optional", "content": {"type": "const_string", "value": "ab"}},
+    ],
+)
+def test_one_step_through_a_long_repetition_is_bounded(content: dict[str, Any]) -> None:
+    with pytest.raises(NoOracle, match="processor time"):
+        automaton = outputs_of(
+            tag({"type": "repeat", "min": 0, "max": 5_000, "content": content}), seconds=0.3
+        )
+        automaton.run(automaton.start, b"ab")
+
+
+def test_the_search_for_an_end_of_a_written_document_is_bounded() -> None:
+    value = {"type": "array", "items": {"type": "string", "pattern": "^x{300}</parameter>"}, "minItems": 3}
+    schema = {"type": "object", "properties": {"a": value}, "required": ["a"]}
+    written = {"type": "json_schema", "style": "qwen_xml", "json_schema": schema}
+    with pytest.raises(NoOracle, match="processor time"):
+        outputs_of(tag(written), seconds=0.5)
+
+
+def test_many_triggers_without_tags_in_a_repetition_are_bounded() -> None:
+    triggered = {
+        "type": "triggered_tags",
+        "triggers": [f"<{number}" for number in range(3_000)],
+        "tags": [{"begin": "<1", "content": text("a"), "end": ">"}],
+    }
+    with pytest.raises(NoOracle, match="processor time"):
+        outputs_of(tag({"type": "repeat", "min": 0, "max": 5_000, "content": triggered}), seconds=0.5)
+
+
+@pytest.mark.parametrize(
+    "form", [{"type": "json_schema", "style": "qwen_xml"}, {"type": "qwen_xml_parameter"}]
+)
+def test_the_tag_of_any_documents_asks_nothing_of_a_schema_by_its_old_name(form: dict[str, Any]) -> None:
+    schema = {"type": "object", "properties": {"a": {}}, "additionalProperties": False}
+    written = tag({**form, "json_schema": schema})
+    of_any = outputs_of(Grammar("structural_tag", tag_of_any_documents(written.text)))
+    other = b"<parameter=b>text</parameter>"
+    assert of_any.accepts(other) and not outputs_of(written).accepts(other)
 
 
 def test_many_schemas_cost_no_more_than_one() -> None:

@@ -100,6 +100,7 @@ class FormatAutomaton(Automaton[Key]):
     def _through(self, item: Item) -> Key:
         """The item, and all that the exits of its part lead to here."""
         if item not in self._behind:
+            self._budget.check_now()  # of a long repetition each has much behind it
             node, state = item
             part = self._nodes[node].part
             assert part is not None

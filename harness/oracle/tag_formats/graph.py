@@ -71,6 +71,7 @@ class Graph:
         """The documents of a schema in a style that is not JSON; schemas live as long as `documents` does."""
         self._text_parts: dict[tuple[str, ...], Texts] = {}
         self._token_parts: dict[tuple[int, ...], TokenPart] = {}
+        self._ids: dict[TokenName, int] = {}
         self._free_parts: dict[tuple[Any, ...], FreeText] = {}
         """Free text by all that it is made of."""
         self._beginnings = 0
@@ -129,11 +130,13 @@ class Graph:
         else:
             rest = after
             for _ in range(most - least):
+                self._budget.check_now()
                 if (once := self._entry(content, rest)) is None:
                     break
                 rest = self._node(None, {0: [after, once]})
         here = rest
         for _ in range(least):
+            self._budget.check_now()
             before = self._entry(content, here)
             if before is None or before == here:  # no outputs, or the empty one alone, however often
                 return before
@@ -291,10 +294,12 @@ class Graph:
         return self._token_parts[key]
 
     def _id(self, token: TokenName) -> int:
-        try:
-            return token_id(self._known_vocabulary(), token)
-        except UnknownToken as error:
-            raise NoOracle(str(error)) from error
+        if token not in self._ids:
+            try:
+                self._ids[token] = token_id(self._known_vocabulary(), token)
+            except UnknownToken as error:
+                raise NoOracle(str(error)) from error
+        return self._ids[token]
 
     def _known_vocabulary(self) -> Vocabulary:
         if self._vocabulary is None:

@@ -60,7 +60,8 @@ def with_any_documents(form: Any) -> Any:
         return [with_any_documents(each) for each in form]
     if not isinstance(form, dict):
         return form
+    has_schema = form.get("type") in ("json_schema", "qwen_xml_parameter")  # the second by its old name
     return {
-        name: True if name == "json_schema" and form.get("type") == name else with_any_documents(value)
+        name: True if name == "json_schema" and has_schema else with_any_documents(value)
         for name, value in form.items()
     }

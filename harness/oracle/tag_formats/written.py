@@ -123,6 +123,10 @@ class WrittenAutomaton(Automaton[frozenset[Item]], Generic[Item]):
         What looks nearest is looked at first, and of that what was found last; `with_ends`, what `_ended`
         finds, which takes longer.
         """
+        with self.documents.budget.spending():
+            return self._searched(item, most, with_ends)
+
+    def _searched(self, item: Item, most: int, with_ends: bool) -> bool:
         came_from: dict[Item, Item | None] = {item: None}
         waiting: list[tuple[int, int, Item]] = [(0, 0, item)]
 
@@ -132,6 +136,7 @@ class WrittenAutomaton(Automaton[frozenset[Item]], Generic[Item]):
                 heappush(waiting, (distance, -len(came_from), after))
 
         while waiting:
+            self.documents.budget.check_now()
             *_, here = heappop(waiting)
             if self._can_end.get(here) or self._ends(here):
                 each: Item | None = here
