@@ -18,6 +18,7 @@ from harness.backend.process.lost import Lost
 from harness.cli import main as cli
 from harness.errors import BAD_INPUT, OK, BadInput
 from harness.serve.decode import engine as engine_module
+from harness.serve.decode import session as session_module
 from harness.serve.decode.engine import DecodeEngine
 from harness.serve.decode.figures import Decoded
 from harness.serve.decode.record import LINES, DecodedBatch, DecodeRecorder, Decoding, Judged, read_decoding
@@ -298,6 +299,17 @@ def test_two_records_are_compared(
 def test_a_folder_is_used_once(decoded: Decoding, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["decode", "--backends", "xgrammar", "--out", str(decoded.folder)]) == BAD_INPUT
     assert "holds a record already" in capsys.readouterr().err
+
+
+def test_a_folder_is_looked_at_again_when_it_is_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another decoding may have been written there since."""
+    looks = iter([False, True])
+    monkeypatch.setattr(session_module, "has_decoding", lambda _: next(looks))
+    monkeypatch.setattr(session_module, "resolve", lambda *_: pytest.fail("it went on"))
+    with pytest.raises(BadInput, match="holds a record already"):
+        decode(request(("speed",), "unconstrained", tmp_path), print)
 
 
 @pytest.mark.long

@@ -83,10 +83,10 @@ def decode(request: DecodeRequest, say: Callable[[str], None]) -> Path:
     vocabulary = prepare_vocabulary(request.vocabulary or (VOCABULARY if model in SHAPES else f"hf:{model}"))
     run_id = new_run_id()
     folder = request.out or Path("results") / "runs" / run_id
-    if has_decoding(folder) or has_begun(folder):
-        raise BadInput(f"{folder} holds a record already; give another --out")
+    _refuse_a_record(folder)
     make_writable(folder)
     with locked(folder):
+        _refuse_a_record(folder)  # another session may have written one since
         say(f"looking at {counted(len(specs), 'backend')} and the vocabulary {vocabulary} ...")
         placed = resolve(specs, say)
         described = describe(
@@ -119,6 +119,12 @@ def decode(request: DecodeRequest, say: Callable[[str], None]) -> Path:
         )
         _run(folder, setup, workloads, request, say)
     return folder
+
+
+def _refuse_a_record(folder: Path) -> None:
+    """Raises BadInput if the folder holds one."""
+    if has_decoding(folder) or has_begun(folder):
+        raise BadInput(f"{folder} holds a record already; give another --out")
 
 
 def _plan(request: DecodeRequest) -> tuple[tuple[Setting, ...], tuple[dict[str, Any], ...], int]:
