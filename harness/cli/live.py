@@ -22,7 +22,7 @@ from harness.cli.options import (
 from harness.cli.output import emit, say
 from harness.cli.values import not_negative, positive, positive_number, several, whole
 from harness.errors import GATE_FAILED, INCOMPLETE, OK, UNPROVEN, BadInput
-from harness.text import console
+from harness.text import console, counted
 
 if TYPE_CHECKING:
     from harness.serve.live.answer import Role
@@ -221,6 +221,8 @@ def loads(options: argparse.Namespace) -> tuple[Load, ...]:
         kinds.append(("closed", {"requests": count, "concurrency": concurrency}))
     if options.trace:
         times = read_trace(options.trace)
+        if options.requests and len(times) < options.requests:
+            say(f"{options.trace} has {counted(len(times), 'arrival')}: its load has no more requests")
         times = times[: options.requests] if options.requests else times
         kinds.append(("trace", {"requests": len(times), "trace_s": times}))
     if not kinds:

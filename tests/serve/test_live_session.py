@@ -22,7 +22,9 @@ from harness.cli.main import main
 from harness.errors import BAD_INPUT, GATE_FAILED, INCOMPLETE, OK, UNPROVEN
 from harness.rows.row import verdict
 from harness.rows.store import read_cases, read_end, read_info
+from harness.serve.live import session
 from harness.serve.live.record import Lived, read_session
+from harness.serve.live.server import find_server
 
 CASES: dict[str, dict[str, Any]] = {
     "number": {"schema": {"type": "integer", "minimum": 10}},
@@ -401,6 +403,60 @@ def test_cold_grammars_are_new_to_the_server_every_time(suite: Path, tmp_path: P
     )  # a regex cannot be made unique
 
 
+@pytest.mark.parametrize("grammars", ["cold", "mixed"])
+def test_cases_that_no_request_is_left_for_are_told_and_prove_nothing(
+    grammars: str, suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The rest was never sent, and the gate held."""
+    out = tmp_path / "run"
+    options = ("--gate", "--grammars", grammars, "--requests", "2", "--concurrency", "1,2")
+    code, asked = run(faults.says(obeys), out, suite, *options)
+    assert code == UNPROVEN and len(asked) == 8
+    said = capsys.readouterr()
+    told = "2 cases not asked: there are fewer requests than cases"
+    assert f"\n{told}\n" in said.err and f"\n{told}\ngate: unproven\n  {told}\n" in said.out
+    found = Counter((each.status, each.text, each.valid) for each in rows_of(out))
+    assert found == {("ok", "", True): 4, ("skipped", told.removeprefix("2 cases "), None): 2}
+    assert {each.case for each in rows_of(out)} == set(CASES)
+    assert main(["live", "--show", str(out), "--json"]) == OK
+    assert json.loads(capsys.readouterr().out)["not_asked"] == 2
+    assert run(faults.says(obeys), tmp_path / "all", suite, *options, "--requests", "4")[0] == OK
+    assert "not asked" not in capsys.readouterr().out
+
+
+def test_each_median_over_the_twins_has_its_own_number_of_pairs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Half of the answers have one token, and so no TPOT."""
+    count = iter(range(1000))
+
+    async def behave(talk: faults.Talk) -> None:
+        pieces = ["ri", "ght"] if next(count) % 2 else ["right"]
+        await talk.head()
+        await talk.texts(pieces, 0.03)
+        await talk.finish(tokens=len(pieces))
+
+    only = write_suite(tmp_path / "only.jsonl", {"side": CASES["side"]})
+    assert run(behave, tmp_path / "run", only, "--grammars", "mixed")[0] == OK
+    said = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"over its twin, medians: TTFT [^(]+ \(8 pairs\), TPOT x [\d.e-]+ \(4 pairs\)", said)
+    assert main(["live", "--show", str(tmp_path / "run"), "--json"]) == OK
+    over = json.loads(capsys.readouterr().out)["loads"][0]["over_twin"]
+    assert (over["pairs"], over["tpot_pairs"]) == (8, 4)
+
+
+def test_a_trace_that_is_shorter_than_the_requests_asked_for_is_told(
+    suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "trace"
+    trace.write_text("0\n0\n0\n0\n")
+    told = f"{trace} has 4 arrivals: its load has no more requests"
+    for requests, is_told in (("8", True), ("4", False)):
+        options = ("--trace", str(trace), "--grammars", "mixed", "--pairs", "off", "--requests", requests)
+        assert run(faults.says(obeys), tmp_path / requests, suite, *options)[0] == OK
+        assert (told in capsys.readouterr().err) == is_told
+
+
 def test_a_closed_loop_keeps_its_concurrency(suite: Path, tmp_path: Path) -> None:
     under_way, most = 0, 0
 
@@ -524,6 +580,7 @@ def test_a_record_is_read_as_far_as_it_is_whole(good: tuple[Path, int, list[Any]
         ("http://me:secret@127.0.0.1", "GRAMMARBENCH_API_KEY"),
         ("http://127.0.0.1:x", "is no URL"),
         ("http://127.0.0.1:8000/?key=1", "leave out"),
+        ("http://127.0.0.1:1/\udcff", "holds a lone surrogate"),
         ("http://127.0.0.1:9", "is the server up?"),
     ],
 )
@@ -578,6 +635,37 @@ def test_a_folder_is_never_written_over(
     assert run(faults.says("1"), good[0], suite)[0] == BAD_INPUT
     assert "holds a record already" in capsys.readouterr().err
     assert {path.name: path.stat().st_mtime_ns for path in good[0].iterdir()} == before
+
+
+def test_of_two_sessions_with_one_folder_the_later_one_is_refused(
+    suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It looked before it asked its server, and again only where it writes."""
+    out = tmp_path / "run"
+
+    def slowly(*arguments: Any) -> Any:
+        monkeypatch.setattr(session, "find_server", find_server)
+        assert run(faults.says(obeys), out, suite, "--pairs", "off")[0] == OK
+        before.update({path.name: path.read_bytes() for path in out.iterdir()})
+        return find_server(*arguments)
+
+    before: dict[str, bytes] = {}
+    monkeypatch.setattr(session, "find_server", slowly)
+    assert run(faults.says("1"), out, suite, "--pairs", "off")[0] == BAD_INPUT
+    assert "holds a record already" in capsys.readouterr().err
+    assert before and {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_what_a_server_calls_itself_writes_no_line_of_its_own(
+    suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts = {
+        "/v1/models": {"data": [{"id": "m\ngate: holds", "owned_by": "vllm"}]},
+        "/version": {"version": "0.11.2\nregex: kept"},
+    }
+    run(faults.says("1"), tmp_path / "run", suite, "--pairs", "off", facts=facts)
+    said = capsys.readouterr().out
+    assert "\nvllm 0.11.2\\nregex: kept at http" in said and "\nmodel m\\ngate: holds; 4 cases" in said
 
 
 def test_hostile_text_reaches_neither_terminal_nor_page(

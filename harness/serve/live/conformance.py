@@ -10,7 +10,7 @@ from typing import Literal
 from harness.backend.grammar import Dialect
 from harness.errors import BadInput
 from harness.serve.live.answer import Answer, Role
-from harness.serve.live.record import Lived
+from harness.serve.live.record import NOT_ASKED, Lived
 from harness.text import counted
 
 Finding = Literal["kept", "broken", "ignored", "unproven"]
@@ -116,8 +116,8 @@ class LiveGate:
 
 def gate(lived: Lived, kept: Sequence[DialectCounts]) -> LiveGate:
     """Returns the gate: it fails if an output is invalid or a request broke. It is unproven if no output of a
-    dialect that was sent is judged, or if a request with a grammar was refused for another reason, or
-    failed through our fault."""
+    dialect that was sent is judged, if a request with a grammar was refused for another reason, or failed
+    through our fault, or if there were fewer requests than cases."""
     if not lived.is_complete:
         return LiveGate("incomplete", ("the session has no end",))
     reasons = [str(entry) for entry in kept if entry.finding in ("broken", "ignored")]
@@ -140,6 +140,8 @@ def gate(lived: Lived, kept: Sequence[DialectCounts]) -> LiveGate:
             "refused, but not for it, the first: "
             f"{refused[0].heard.why}"
         )
+    if lived.setup.not_asked:
+        reasons.append(f"{counted(lived.setup.not_asked, 'case')} {NOT_ASKED}")
     if not kept:
         reasons.append("no request was sent")
     return LiveGate("unproven" if reasons else "holds", tuple(reasons))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
 from harness.cases.case import Case, Instance
@@ -10,7 +10,7 @@ from harness.oracle.judge import Judge
 from harness.rows.row import Row, Status
 from harness.serve.live.answer import Answer
 from harness.serve.live.asking import Source
-from harness.serve.live.record import Judgement, Lived
+from harness.serve.live.record import NOT_ASKED, Judgement, Lived
 
 MODE = "live"
 """The mode of a live server's rows."""
@@ -74,7 +74,9 @@ def with_outputs(sources: Sequence[Source], lived: Lived) -> list[Source]:
     ]
 
 
-def rows(sources: Sequence[Source], lived: Lived, declined: dict[int, str]) -> Iterator[list[Row]]:
+def rows(
+    sources: Sequence[Source], lived: Lived, declined: Mapping[int, str], not_asked: Set[int]
+) -> Iterator[list[Row]]:
     """Yields the rows of each case: one for each constrained request, or one in all if the case is not sent.
     Unconstrained twins are in the session's own record."""
     refused = {
@@ -89,6 +91,8 @@ def rows(sources: Sequence[Source], lived: Lived, declined: dict[int, str]) -> I
         key = source.suite, source.case.id
         if place in declined:
             yield [_blank(source, lived, "unsupported", "dialect", declined[place])]
+        elif place in not_asked:
+            yield [_blank(source, lived, "skipped", "", NOT_ASKED)]
         elif answers := by_case.get(key):
             yield [
                 _row(source, lived, number, answer, key in refused) for number, answer in enumerate(answers)

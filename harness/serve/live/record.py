@@ -29,6 +29,8 @@ it."""
 
 LINES, FIGURES = "live.jsonl", "live.i64"
 
+NOT_ASKED = "not asked: there are fewer requests than cases"
+
 Right = Literal["valid", "invalid", "unjudged"]
 
 
@@ -62,6 +64,18 @@ class LiveSetup:
     left_out: tuple[str, ...] = ()
     """The fields of sampling that the model refuses, and that no request brings."""
     protocol: int = PROTOCOL
+
+    @property
+    def asked(self) -> int:
+        """Returns how many cases are asked: all loads ask the same ones in the same order, so that it is the
+        longest load that counts."""
+        mine = [load.requests for load in self.loads if load.role == "constrained"]
+        return min(self.cases - self.not_offered, max(mine, default=0))
+
+    @property
+    def not_asked(self) -> int:
+        """Returns how many cases no request is left for, though they could be sent."""
+        return self.cases - self.not_offered - self.asked
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,8 @@ class Server:
 def base_of(url: str) -> str:
     """Returns scheme, host, port and path, without a trailing `/v1`. Raises BadInput for anything but
     http(s), and for a URL with credentials."""
+    if SURROGATES.search(url):
+        raise BadInput(f'"{one_line(url, 200, spelled=True)}" holds a lone surrogate, which has no UTF-8')
     try:
         parts = urlsplit(url)
         port = parts.port

@@ -39,7 +39,7 @@ from harness.serve.live.judging import (
 )
 from harness.serve.live.key import ApiKey
 from harness.serve.live.load import Load, Send, drive, due
-from harness.serve.live.record import LiveRecorder, LiveSetup, has_session, read_session
+from harness.serve.live.record import NOT_ASKED, LiveRecorder, LiveSetup, has_session, read_session
 from harness.serve.live.server import Server, base_of, find_server
 from harness.serve.live.wanted import as_wanted
 from harness.text import counted
@@ -80,6 +80,12 @@ class LivePlan:
         """Returns the places of the sources that are sent."""
         return [place for place in range(len(self.sources)) if place not in self.declined]
 
+    def not_asked(self, setup: LiveSetup) -> frozenset[int]:
+        """Returns the places of the sources that could be sent, and for which no request is left."""
+        sent = self.sent
+        order = asking.order(len(sent), len(sent), setup.sampling.seed)
+        return frozenset(sent[place] for place in order[setup.asked :])
+
 
 def live(request: LiveRequest, say: Callable[[str], None]) -> Path:
     """Runs the session, and returns its folder. Raises BadInput; what was measured until then stays in the
@@ -88,14 +94,14 @@ def live(request: LiveRequest, say: Callable[[str], None]) -> Path:
     suites = [find_suite(name) for name in request.suites]
     run_id = new_run_id()
     folder = request.out or Path("results") / "runs" / run_id
-    if has_session(folder) or has_begun(folder):
-        raise BadInput(f"{folder} holds a record already; give another --out")
+    _refuse_a_record(folder)
     server = find_server(
         base, request.dialect, request.model, request.endpoint, request.key, request.deadlines
     )
     server = as_wanted(server, request.sampling.temperature, request.key, request.deadlines)
     make_writable(folder)
     with locked(folder):
+        _refuse_a_record(folder)  # another session may have written one since
         draft = folder / f"cases.{secrets.token_hex(4)}.new"
         try:
             profile = Profile(request.cases, JUDGE_SECONDS, ())
@@ -114,6 +120,12 @@ def live(request: LiveRequest, say: Callable[[str], None]) -> Path:
         )
         _run(folder, run_id, plan, planned, say)
     return folder
+
+
+def _refuse_a_record(folder: Path) -> None:
+    """Raises BadInput if the folder holds one."""
+    if has_session(folder) or has_begun(folder):
+        raise BadInput(f"{folder} holds a record already; give another --out")
 
 
 def _run(folder: Path, run_id: str, plan: Plan, planned: LivePlan, say: Callable[[str], None]) -> None:
@@ -139,6 +151,8 @@ def _run(folder: Path, run_id: str, plan: Plan, planned: LivePlan, say: Callable
         hardware=hardware_key(hardware()),
         left_out=server.left_out,
     )
+    if setup.not_asked:
+        say(f"{counted(setup.not_asked, 'case')} {NOT_ASKED}")
     with (
         LiveRecorder(folder, setup) as recorder,
         _rows_whatever_happens(folder, setup, plan, planned) as done,
@@ -267,7 +281,7 @@ def _rows_whatever_happens(
                 file.write(case_to_line(source.suite, source.suite_version, source.case))
         os.replace(fresh, folder / "cases.jsonl")
         with Writer(folder, _info(setup, plan, planned.sources)) as writer:
-            for case_rows in rows(planned.sources, lived, planned.declined):
+            for case_rows in rows(planned.sources, lived, planned.declined, planned.not_asked(setup)):
                 writer.append([(row, b"") for row in case_rows])
             if is_done:
                 writer.finish(now())

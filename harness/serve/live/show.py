@@ -13,10 +13,10 @@ from harness.serve.live.answer import Answer
 from harness.serve.live.conformance import DialectCounts, LiveGate, conformance, gate
 from harness.serve.live.figures import TIMES, Pairs
 from harness.serve.live.load import Load
-from harness.serve.live.record import Lived
+from harness.serve.live.record import NOT_ASKED, Lived
 from harness.serve.requests.latency import OBJECTIVES, Objectives, percentiles
 from harness.serve.requests.titles import say
-from harness.text import counted
+from harness.text import counted, one_line
 
 LATE_NS = 10e6
 """The lag, in nanoseconds, beyond which a reader is warned that the client itself was late, if the lag is
@@ -60,10 +60,10 @@ def session_text(summary: LiveSummary) -> str:
 
 def _head(summary: LiveSummary) -> list[str]:
     setup = summary.lived.setup
-    version = f" {setup.version}" if setup.version else ""
+    model, version = (one_line(text, spelled=True) for text in (setup.model, setup.version))
     lines = [
-        f"{setup.dialect}{version} at {setup.url} ({setup.endpoint})",
-        f"model {setup.model}; {counted(setup.cases, 'case')}, grammars {setup.grammars}, at most "
+        f"{setup.dialect}{f' {version}' if version else ''} at {setup.url} ({setup.endpoint})",
+        f"model {model}; {counted(setup.cases, 'case')}, grammars {setup.grammars}, at most "
         f"{counted(setup.sampling.limit, 'token')} out",
         f"goodput: {summary.objectives}",
     ]
@@ -120,11 +120,13 @@ def _notes(summary: LiveSummary, place: int, load: Load, mine: Sequence[Answer])
         yield f"TTFT by grammar: {times_by_state}"
     paired = summary.pairs(place)
     if paired is not None and paired.median_ttft is not None:
-        ratio = "" if paired.median_tpot is None else f", TPOT x {paired.median_tpot:.3g}"
+        ratio = (
+            "" if paired.median_tpot is None else f", TPOT x {paired.median_tpot:.3g} ({_pairs(paired.tpot)})"
+        )
         sign = "+" if paired.median_ttft >= 0 else "-"
         yield (
-            f"over its twin: TTFT {sign}{say('ttft', abs(paired.median_ttft))}{ratio} (medians of "
-            f"{len(paired.ttft)} pairs)"
+            f"over its twin, medians: TTFT {sign}{say('ttft', abs(paired.median_ttft))} "
+            f"({_pairs(paired.ttft)}){ratio}"
         )
     late, times = percentiles(figures.values(mine, "lag"))["p50"], [answer.due_ns for answer in mine]
     if (
@@ -136,6 +138,10 @@ def _notes(summary: LiveSummary, place: int, load: Load, mine: Sequence[Answer])
             f"THE CLIENT WAS LATE: half of the requests by {say('ttft', late)} and more; the load is not "
             "the stated one"
         )
+
+
+def _pairs(values: Sequence[float]) -> str:
+    return counted(len(values), "pair")
 
 
 def _outcomes(summary: LiveSummary) -> list[str]:
@@ -172,11 +178,14 @@ def _verdict(summary: LiveSummary) -> list[str]:
         lines += [f"  request {wrong.number}: {wrong.heard.text[:60]!r}" for wrong in entry.examples]
     if none := sum(bool(answer.heard.instead) for answer in summary.lived.answers):
         lines.append(f"not judged: {counted(none, 'answer')} with a refusal or a tool call in place of text")
-    if summary.lived.setup.not_offered:
+    setup = summary.lived.setup
+    if setup.not_offered:
         lines.append(
-            f"{counted(summary.lived.setup.not_offered, 'case')} declined: not offered by this server's "
+            f"{counted(setup.not_offered, 'case')} declined: not offered by this server's "
             "interface, so not sent"
         )
+    if unasked := setup.not_asked:
+        lines.append(f"{counted(unasked, 'case')} {NOT_ASKED}")
     if left := summary.lived.not_judged_yet:
         lines.append(
             f"{counted(left, 'output')} not judged yet: the session was killed before its judges were done"
@@ -202,6 +211,7 @@ def to_json(summary: LiveSummary) -> dict[str, Any]:
         "grammars": setup.grammars,
         "cases": setup.cases,
         "not_offered": setup.not_offered,
+        "not_asked": setup.not_asked,
         "not_judged_yet": summary.lived.not_judged_yet,
         "objectives": asdict(summary.objectives),
         "loads": [_load_json(summary, place, load) for place, load in enumerate(setup.loads)],
@@ -256,6 +266,7 @@ def _load_json(summary: LiveSummary, place: int, load: Load) -> dict[str, Any]:
         if paired is None
         else {
             "pairs": len(paired.ttft),
+            "tpot_pairs": len(paired.tpot),
             "median_ttft_more": paired.median_ttft,
             "median_tpot_ratio": paired.median_tpot,
         },
