@@ -358,7 +358,7 @@ class MeasureEngine:
         try:
             answer, figures = self._ask(running_arm, {"op": kind, "offset": trace.offset, **arguments})
         except Lost as why:
-            self.recorder.append(kind, {**line, "error": str(why)[:500]})
+            self.recorder.append(kind, {**line, "error": str(why)[:500], "cause": why.cause})
             return
         self.recorder.append(
             kind, {**line, **{name: value for name, value in answer.items() if name != "number"}}, figures

@@ -420,6 +420,8 @@ def test_cases_that_no_request_is_left_for_are_told_and_prove_nothing(
     assert {each.case for each in rows_of(out)} == set(CASES)
     assert main(["live", "--show", str(out), "--json"]) == OK
     assert json.loads(capsys.readouterr().out)["not_asked"] == 2
+    assert main(["report", str(out), "--out", str(tmp_path / "page")]) == OK
+    assert f"{told}." in (tmp_path / "page" / "report.html").read_text("utf-8")
     assert run(faults.says(obeys), tmp_path / "all", suite, *options, "--requests", "4")[0] == OK
     assert "not asked" not in capsys.readouterr().out
 

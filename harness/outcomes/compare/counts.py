@@ -100,9 +100,13 @@ def counts_of(recorded: Recorded, arm: str) -> dict[str, dict[str, Any]]:
 
 
 def _uncounted(recorded: Recorded, arm: str) -> dict[str, str]:
-    """Returns why cases could not be counted, by case. One that the arm does not solve is not among them."""
-    lines = _lines_of(recorded, arm)
-    return {case_id: str(line["error"]) for case_id, line in lines.items() if "error" in line}
+    """Returns why cases could not be counted, by case. One that the arm does not solve is not among them, nor
+    one that met a deadline, which depends on the machine."""
+    return {
+        case_id: str(line["error"])
+        for case_id, line in _lines_of(recorded, arm).items()
+        if "error" in line and line.get("cause") != "timeout"
+    }
 
 
 def _lines_of(recorded: Recorded, arm: str) -> dict[str, dict[str, Any]]:

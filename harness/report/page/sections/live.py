@@ -9,10 +9,11 @@ from pathlib import Path
 from harness.report.page.content import Content
 from harness.report.page.section import Section, Values
 from harness.serve.live import figures
-from harness.serve.live.record import has_session, read_session
+from harness.serve.live.record import NOT_ASKED, has_session, read_session
 from harness.serve.live.show import LiveSummary
 from harness.serve.requests.latency import percentiles
 from harness.serve.requests.titles import say
+from harness.text import counted
 
 HEADS = (
     "load",
@@ -70,6 +71,8 @@ def _session(summary: LiveSummary) -> Session:
         "out. "
         f"Goodput: {summary.objectives}. Times as vLLM defines them, but the first token is the first text."
     )
+    if setup.not_asked:
+        about += f" {counted(setup.not_asked, 'case')} {NOT_ASKED}."
     if setup.left_out:
         about += f" The model refuses {' and '.join(setup.left_out)}, so its own are used."
     roles = (("with a grammar", "constrained"), ("without", "none"))
