@@ -50,6 +50,7 @@ CONFIRMED = "both validators confirm it"
 ONE = "one validator confirms it, the other has no verdict"
 NONE = "no validator has a verdict"
 DISAGREE = "the validators disagree"
+AGAINST = "one validator contradicts it, the other has no verdict"
 FALSE = "both validators contradict it"
 
 
@@ -149,7 +150,9 @@ def outcome(judge: Judge, accusation: Accusation, document: bytes) -> str:
         return DISAGREE
     if not verdicts:
         return NONE
-    return FALSE if verdicts != {right} else ONE if None in (first, second) else CONFIRMED
+    if None in (first, second):
+        return ONE if verdicts == {right} else AGAINST
+    return CONFIRMED if verdicts == {right} else FALSE
 
 
 @script
@@ -176,7 +179,7 @@ def main(arguments: Sequence[str]) -> int:
                     said = known[key]
                 kind = "forbidden" if finding.check == LAYOUT_IS_WRITTEN else "allowed"
                 counts[row.backend, kind, said] += 1
-                if said in (DISAGREE, FALSE, NONE, TOO_FAR) and accusation is not None:
+                if said in (AGAINST, DISAGREE, FALSE, NONE, TOO_FAR) and accusation is not None:
                     shown = accusation.before + accusation.token if document is None else document
                     line = f"{said}: {row.backend} {kind} {finding.cause} {row.suite} {row.case!r} {shown!r}"
                     doubted.append(line[:600])

@@ -9,6 +9,8 @@ import pytest
 from report_folders import write_rows
 from scripts import script_of
 
+from harness.backend.grammar import Grammar
+from harness.cases.case import Case, case_id
 from harness.errors import BAD_INPUT, OK
 
 WRONG = [
@@ -101,3 +103,30 @@ def test_the_adapter_that_sensitivity_measures_is_where_it_looks() -> None:
     script = script_of("sensitivity")
     module, _, _ = script.BASE.partition(":")
     assert script.SUPPORT.joinpath(*module.split(".")).with_suffix(".py").is_file()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        (True, True, "both validators confirm it"),
+        (None, True, "one validator confirms it, the other has no verdict"),
+        (None, False, "one validator contradicts it, the other has no verdict"),
+        (False, None, "one validator contradicts it, the other has no verdict"),
+        (True, False, "the validators disagree"),
+        (None, None, "no validator has a verdict"),
+        (False, False, "both validators contradict it"),
+    ],
+)
+def test_what_two_validators_say_of_an_accusation(first: bool | None, second: bool | None, said: str) -> None:
+    class Judge:
+        def verdict(self, *_: object, **__: object) -> bool | None:
+            return first
+
+        def second(self, *_: object, **__: object) -> tuple[bool | None, str]:
+            return second, ""
+
+    script = script_of("accusations")
+    grammar = Grammar("json_schema", "{}")
+    case = Case(case_id(grammar), "", grammar)
+    accusation = script.Accusation(case, True, None, frozenset(), b"", b"1")
+    assert script.outcome(Judge(), accusation, b"1") == said
