@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,14 +61,16 @@ def row(**fields: Any) -> Row:
     return Row(**(defaults | fields))
 
 
+VOCABULARY = {"size": 300, "sha256": "ab" * 32}
+
+
 def info(arms: Iterable[Arm] = ARMS, **fields: Any) -> RunInfo:
     """Returns the header of a run on one machine that does not exist."""
     defaults: dict[str, Any] = {
         "run": "20261121T0900Z-4f2a", "started": "2026-11-21T09:00:00Z", "harness": "0.1.0",
         "argv": ("grammarbench", "run", "--backends", "alpha,beta"), "seed": 0, "profile": "default",
         "timeout_s": 10.0,
-        "memory_bytes": 4 << 30, "jobs": 2, "arms": tuple(arms), "vocabularies": {"tiny": {"size": 300,
-        "sha256": "ab" * 32}},
+        "memory_bytes": 4 << 30, "jobs": 2, "arms": tuple(arms), "vocabularies": {"tiny": VOCABULARY},
         "suites": {"first": {"version": "1", "sha256": "cd" * 32, "cases": 3, "instances": 6}},
         "machine": {"cpu": "Imaginary 9000", "logical_cpus": 2, "memory_bytes": 8 << 30,
         "packages": {"numpy": "2.3.5"}},
@@ -88,10 +91,17 @@ def write_run(
     cases: Iterable[tuple[str, Case]] = (),
     complete: bool = True,
 ) -> Path:
-    """Writes the walks, each group (one case on one arm) at once; without `complete` the run has no end."""
+    """Writes the walks, each group (one case on one arm) at once; without `complete` the run has no end. The
+    run is on the vocabularies of its rows where its header has not all of them."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "cases.jsonl").write_bytes(b"".join(case_to_line(suite, "1", case) for suite, case in cases))
-    with Writer(folder, header or info()) as writer:
+    groups = list(groups)
+    header = header or info()
+    there = dict.fromkeys(row.vocabulary for group in groups for row, _ in group)
+    if not there.keys() <= header.vocabularies.keys():
+        of_rows = {name: header.vocabularies.get(name, VOCABULARY) for name in there}
+        header = replace(header, vocabularies=of_rows)
+    with Writer(folder, header) as writer:
         for group in groups:
             writer.append(group)
         if complete:
