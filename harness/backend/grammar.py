@@ -13,7 +13,6 @@ backend's fault. It holds no clock, writes nothing and sees no expected result.
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -309,10 +308,9 @@ NO_FAULTS = frozenset((UNICODE_VERSION, ASSERTED_FORMAT))
 def are_documented(cause: str, documented: Collection[str]) -> bool:
     """Returns whether every part of a cause (they are joined by `+`) is among the documented ones, or no
     fault of any backend. Behind the first keyword the others stand without `keyword_`."""
-    *_, begun = ["", *re.findall(r"(?:^|\+)(keyword_)", cause)]
-    return all(
-        part in documented or part in NO_FAULTS or f"{begun}{part}" in documented for part in cause.split("+")
-    )
+    parts = cause.split("+")
+    begun = "keyword_" if any(part.startswith("keyword_") for part in parts) else ""
+    return all(part in documented or part in NO_FAULTS or f"{begun}{part}" in documented for part in parts)
 
 
 def forced_token(grammar: CompiledGrammar, tokens: Sequence[int], allowed: Sequence[int]) -> int | None:

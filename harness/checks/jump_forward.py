@@ -270,9 +270,10 @@ def _converts(subject: Subject) -> dict[str, Callable[[Any], Any]]:
 
 def _movement(subject: Subject, grammar_object: GrammarObject, method: str) -> str:
     """Returns what asking has changed; empty if nothing."""
+    convert = _converts(subject)[method]
 
     def asked() -> object:
-        return ask(getattr(grammar_object, method), _converts(subject)[method])
+        return ask(getattr(grammar_object, method), convert)
 
     before, end_before = subject.allowed(grammar_object), end_of(grammar_object)
     first = asked()

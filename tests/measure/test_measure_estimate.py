@@ -162,7 +162,7 @@ def test_failures_are_censored_not_dropped(tmp_path: Path) -> None:
 
 
 def test_an_arm_that_solves_nothing_leaves_the_others_their_common_cases(tmp_path: Path) -> None:
-    """As a control does."""
+    """A control of a measurement solves nothing."""
     arms = {REFERENCE: steady(1), HEAD: steady(1), COPY: steady(1)}
     none = {"speed0": "unsolved", "speed1": "unsolved"}
     write_measurement(tmp_path, arms, unsolved={"toy==2": none})

@@ -73,9 +73,8 @@ class JsonSchemaAutomaton(Automaton[Key]):
         self._texts = Texts(self.values.strings, layout)
         self._members = Members(self.values, layout)
         self._items: dict[Formulas, Part | None] = {}
-        with self.budget.spending():
-            root = conjunction([schemas.root, spellable_values(schemas, layout)])
-            exists = self.values.exists(root)
+        root = conjunction([schemas.root, spellable_values(schemas, layout)])
+        exists = self.values.exists(root)
         super().__init__((Start((root,)), None) if exists else None)
 
     def place(self, state: int) -> Place:
