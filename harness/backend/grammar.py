@@ -35,7 +35,7 @@ KnownBy = Literal["library", "bytes", ""]
 
 Bitmask = NDArray[np.int32]
 """Shape `[words]`, 32 tokens a word, least significant bit first, 1 = allowed (the layout that the backends'
-own kernels share)."""
+own kernels share). Bits of the last word behind the last id mean nothing: no logit stands there."""
 
 BoolMask = NDArray[np.bool_]
 """Shape `[vocabulary.size]`, True = forbidden (the layout of engines that scatter a list of ids)."""
