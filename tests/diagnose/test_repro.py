@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import synthetic
@@ -28,8 +29,9 @@ from harness.diagnose.repro import (
     shrunk_script,
     shrunk_to_json,
 )
+from harness.diagnose.repro.show import Replayed
 from harness.diagnose.repro.shrunk import fault_of
-from harness.diagnose.shrink import Outcome, outcome_of
+from harness.diagnose.shrink import Outcome, Shrunk, outcome_of
 from harness.errors import BadInput
 from harness.rows.row import CHECKS_MODE, Finding, Row
 
@@ -210,6 +212,33 @@ def test_no_text_of_others_gets_out_of_the_comments_of_a_script(run: Path) -> No
         for line in text.split("\n")
         if "abort" in line and not line.startswith(("#", "grammar = ", "instance = ", "walk = "))
     ] == []
+
+
+def shrunk_to(outcome: Outcome, **more: Any) -> Shrunk:
+    """A failure of the first case that was seen again and did not become smaller."""
+    return Shrunk(
+        **{
+            "grammar": CASES[0].grammar, "content": b"hello:", "valid": True, "outcome": outcome,
+            "vocabulary": "probe", "words": (), "walk": (), "ends": False, "steps": 0, "tried": 1,
+            "is_minimal": False, "shown": True, "asserts_formats": False, "text": "", "script": "",
+            "library": "", **more,
+        }
+    )  # fmt: skip
+
+
+def test_what_a_row_says_makes_no_line_of_the_answer() -> None:
+    evil = "x\nbackend   another, vocabulary tekken"
+    noted = Finding(evil, 0, evil)
+    lost = row(0, OUTLINES, 0, status="crash", phase=evil, signal=evil, text=evil, findings=(noted,))
+    failure = failure_with(lost, noted)
+    shrunk = shrunk_to(outcome_of(lost))
+    answers = [
+        show(Replayed(failure, [{"lost": evil}], "")),
+        show_shrunk(failure, shrunk, ""),
+        show_shrunk(failure, replace(shrunk, shown=False), ""),
+    ]
+    for answer in answers:
+        assert [line.partition(" ")[0] for line in answer.splitlines()].count("backend") == 1, answer
 
 
 def test_a_special_token_has_no_script(run: Path) -> None:

@@ -3,6 +3,7 @@ takes."""
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 
@@ -80,3 +81,40 @@ def test_a_script_shows_what_was_seen_on_the_tokens_that_it_has(
     steps = list(stepped(make(parse_spec(backend), few), grammar, [*tokens, few.eos_token]))
     seen = [[str(step.allowed), str(step.accepted)] for step in steps]
     assert [line.split()[-2:] for line in done.stdout.splitlines()] == seen
+
+
+EVIL = "zz\nimport os\ros.abort()\u2028#"
+
+
+def of_outcome(outcome: Outcome, grammar: Grammar, text: str = "", library: str = "") -> str:
+    """The script of a failure without an instance, whose body is one line."""
+    shown = Shown(
+        library=library, grammar=grammar, content=None, valid=None, walk=(b"a",), asserts_formats=False,
+        ends=False, outcome=outcome, text=text, words=None, vocabulary=EVIL,
+    )  # fmt: skip
+    return stand_alone(shown, "print(walk)")
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        Outcome("unjudged", check=EVIL),
+        Outcome("broken", "crash", EVIL, EVIL),
+    ],
+)
+def test_what_rows_of_others_say_becomes_no_line_of_code(outcome: Outcome) -> None:
+    script = of_outcome(outcome, Grammar("regex", "a"), EVIL, EVIL)
+    kinds = [type(each).__name__ for each in ast.parse(script).body]
+    assert kinds == ["Assign", "Assign", "Assign", "Expr"] and "# expected: " in script
+
+
+@pytest.mark.parametrize(
+    ("grammar", "why"),
+    [
+        (Grammar("ebnf", 'root ::= "a"'), "because it is a right ebnf"),
+        (Grammar("ebnf", "root ::= x"), "if it is a right ebnf; GrammarBench could not tell that it is one"),
+        (Grammar("json_schema", '{"type": "int"}'), "if it is a right json schema; "),
+    ],
+)
+def test_a_declined_grammar_is_called_right_only_where_it_is_one(grammar: Grammar, why: str) -> None:
+    assert why in of_outcome(Outcome("declined", "invalid"), grammar)

@@ -43,18 +43,18 @@ def show(again: Replayed) -> str:
     lines = [
         *heading(failure),
         *(
-            f"finding   {finding.check}{_place(finding)}: {one_line(finding.text, spelled=True)}"
+            f"finding   {one_line(f'{finding.check}{_place(finding)}: {finding.text}', spelled=True)}"
             for finding in row.findings
         ),
         "",
         f"{case.grammar.dialect}:",
         indented(case.grammar.text),
         *_instance(failure),
-        "walked again:" if failure.finding is None else f"walked again to {failure.finding.check}:",
+        f"walked again{_whither(failure.finding)}:",
     ]
     for message in again.messages:
         if "lost" in message:
-            lines.append(f"  {message['lost']}")
+            lines.append(f"  {one_line(message['lost'], spelled=True)}")
         elif "step" in message:
             token, text, allowed, accepted = message["step"]
             lines.append(f"  {_yes(allowed)}, {_yes(accepted)}: token {token} {one_line(text, spelled=True)}")
@@ -131,7 +131,7 @@ def heading(failure: Failure) -> list[str]:
         f"backend   {one_line(f'{arm(row)} {row.backend_version}'.strip(), spelled=True)}, "
         f"vocabulary {one_line(row.vocabulary, spelled=True)}",
         f"seen      {verdict(row.status, row.valid, row.accepted)}, status {row.status}"
-        + (f" in {row.phase}: {one_line(row.text, spelled=True)}" if row.text else ""),
+        + (one_line(f" in {row.phase}: {row.text}", spelled=True) if row.text else ""),
     ]
 
 
@@ -172,6 +172,10 @@ def _script(failure: Failure, messages: list[dict[str, Any]]) -> str:
         vocabulary=failure.row.vocabulary,
     )
     return stand_alone(shown, with_its_script["script"])
+
+
+def _whither(finding: Finding | None) -> str:
+    return "" if finding is None else f" to {one_line(finding.check, spelled=True)}"
 
 
 def _place(finding: Finding) -> str:

@@ -54,10 +54,9 @@ def _check(row: Row, outcome: Outcome) -> str:
 
 def show_shrunk(failure: Failure, shrunk: Shrunk, script: str) -> str:
     """Returns the text that shows grammar and instance before and after, and the script."""
+    outcome = one_line(str(shrunk.outcome), spelled=True)
     if not shrunk.shown:
-        return "\n".join(
-            [*heading(failure), "", f"{shrunk.outcome} was not seen again, so nothing was shrunk"]
-        )
+        return "\n".join([*heading(failure), "", f"{outcome} was not seen again, so nothing was shrunk"])
     case = failure.case
     size = len(shrunk.grammar.text.encode("utf-8", "surrogatepass"))
     sizes = f"grammar {_bytes(case)} -> {counted(size, 'byte')}"
@@ -65,7 +64,7 @@ def show_shrunk(failure: Failure, shrunk: Shrunk, script: str) -> str:
         sizes += f", instance {len(failure.instance.content)} -> {counted(len(shrunk.content), 'byte')}"
     lines = [
         *heading(failure),
-        f"shrunk    {shrunk.outcome}: {sizes}, in {counted(shrunk.steps, 'step')} "
+        f"shrunk    {outcome}: {sizes}, in {counted(shrunk.steps, 'step')} "
         f"and {counted(shrunk.tried, 'trial')}"
         + ("" if shrunk.is_minimal else "; the budget ended, it may get smaller"),
         f"tokens    {_tokens(failure, shrunk)}",

@@ -9,8 +9,16 @@ from harness.backend.grammar import FORCED, Grammar
 from harness.checks import asks_for_forced_text
 from harness.diagnose.repro.evidence import Evidence, trials
 from harness.diagnose.shrink import Outcome
+from harness.diagnose.shrink.validity import Validity
+from harness.oracle.judge import Judge
 from harness.outcomes.case_state import WROTE_INVALID
 from harness.text import one_line
+
+LONGEST_COMMENT = 600
+"""The most characters of a comment: what is expected, and as much of what was seen as has room."""
+
+JUDGE_SECONDS = 2.0
+"""The seconds in which the judge must tell whether a grammar is one at all."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +57,13 @@ def stand_alone(shown: Shown, body: str) -> str:
         with trials() as tried:
             judged = tried.evidence(shown.grammar, content, valid, shown.draft, shown.asserts_formats, called)
     lines = [
-        *([f"# {_line(shown.library)}"] if shown.library else []),
+        *([_comment(shown.library)] if shown.library else []),
         *_vocabulary(shown),
         f"grammar = {shown.grammar.text!r}",
         *((f"instance = {content!r}", *judged.lines) if judged else ()),
         walked,
         *([forced] if forced and asks_for_forced_text(shown.outcome.check or "") else []),
-        *(f"# {comment}" for comment in (*_notes(shown), _expected(shown, judged))),
+        *map(_comment, (*_notes(shown), _expected(shown, judged))),
     ]
     return "\n".join([*lines, ""])
 
@@ -100,7 +108,7 @@ def _vocabulary(shown: Shown) -> list[str]:
 def _notes(shown: Shown) -> list[str]:
     if shown.words is None:
         return [
-            f"seen with the vocabulary {_line(shown.vocabulary)}; the few tokens of this script may not "
+            f"seen with the vocabulary {shown.vocabulary}; the few tokens of this script may not "
             "be enough to show it"
         ]
     return []
@@ -133,7 +141,7 @@ def _why(shown: Shown, judged: Evidence | None) -> str:
 
 def _expected(shown: Shown, judged: Evidence | None) -> str:
     outcome = shown.outcome
-    observed = f"; seen: {_line(shown.text)}" if shown.text else ""
+    observed = f"; seen: {shown.text}" if shown.text else ""
     if outcome.check and outcome.cause in WROTE_INVALID:
         says = f", says {judged.who}" if judged is not None and judged.agrees else ""
         return f"expected: refused, at the end at the latest, because the output is not valid{says}{observed}"
@@ -160,8 +168,7 @@ def _expected(shown: Shown, judged: Evidence | None) -> str:
                 f"expected: refused somewhere (False False on the last line), because {_why(shown, judged)}"
             )
         case "declined":
-            dialect = shown.grammar.dialect.replace("_", " ")
-            return f"expected: it compiles, because it is a right {dialect}{observed}"
+            return f"expected: it compiles{_why_it_compiles(shown)}{observed}"
         case "broken":
             return f"expected: it ends, and without an error (not: {outcome}){observed}"
     if shown.valid is None:
@@ -169,6 +176,16 @@ def _expected(shown: Shown, judged: Evidence | None) -> str:
     return f"expected: {'accepted' if shown.valid else 'refused'}, because {_why(shown, judged)}"
 
 
-def _line(text: str) -> str:
-    """Returns the text as part of a comment: one line, so that nothing in it ends the comment."""
-    return one_line(text, 300, spelled=True)
+def _why_it_compiles(shown: Shown) -> str:
+    """Returns the rest of the sentence that a declined grammar compiles."""
+    dialect = shown.grammar.dialect.replace("_", " ")
+    with Judge(JUDGE_SECONDS) as judge:
+        is_right = Validity(judge, {}).is_right(shown.grammar)
+    if is_right:
+        return f", because it is a right {dialect}"
+    return f" if it is a right {dialect}; GrammarBench could not tell that it is one"
+
+
+def _comment(text: str) -> str:
+    """Returns the text as a comment of one line: nothing in it, whoever wrote it, becomes a line of code."""
+    return f"# {one_line(text, LONGEST_COMMENT, spelled=True)}"
