@@ -11,6 +11,7 @@ import pytest
 import synthetic
 from failing import CASES, OUTLINES, row
 
+from harness.backend.arm import Arm, arm
 from harness.diagnose.repro import find_failure
 from harness.errors import BadInput
 from harness.outcomes.answer import read_answer
@@ -119,6 +120,39 @@ def test_a_walk_that_a_check_made_is_not_that_of_an_instance(tmp_path: Path) -> 
     ).is_of_instance
     along = a_run(tmp_path / "along", [checked("probe", replace(own, instance=0))])
     assert find_failure(along, STAR, "outlines-core", None, None).is_of_instance
+
+
+# ------------------------------------------------------------ the backend that is named
+
+COMPACT, LOOSE = (replace(OUTLINES, options=f"layout={name}") for name in ("compact", "loose"))
+
+
+def a_run_of(folder: Path, *arms: Arm) -> Path:
+    """A run in which every arm but the first refuses a valid instance."""
+    rows = [row(0, one, 1, options=one.options, accepted=one is arms[0]) for one in dict.fromkeys(arms)]
+    groups = [[(one, b"")] for one in rows]
+    return synthetic.write_run(folder, groups, synthetic.info(arms), [("mine", CASES[0])])
+
+
+def test_a_backend_is_the_one_with_the_options_that_are_named(tmp_path: Path) -> None:
+    run = a_run_of(tmp_path, OUTLINES, COMPACT, LOOSE)
+    for one in (OUTLINES, COMPACT, LOOSE):
+        assert find_failure(run, STAR, arm(one), None, None).row.options == one.options
+
+
+def test_a_name_without_options_stands_for_the_only_one_of_that_name(tmp_path: Path) -> None:
+    run = a_run_of(tmp_path / "one", COMPACT)
+    assert find_failure(run, STAR, "outlines-core", None, None).row.options == COMPACT.options
+    run = a_run_of(tmp_path / "two", COMPACT, LOOSE)
+    with pytest.raises(BadInput, match=r"compact and outlines-core:layout=loose, and .* may be any of them"):
+        find_failure(run, STAR, "outlines-core", None, None)
+    with pytest.raises(BadInput, match='no backend "outlines-core:layout=x"; did you mean "outlines'):
+        find_failure(run, STAR, "outlines-core:layout=x", None, None)
+
+
+def test_a_header_may_name_a_backend_twice(tmp_path: Path) -> None:
+    run = a_run_of(tmp_path, OUTLINES, COMPACT, COMPACT)
+    assert find_failure(run, STAR, arm(COMPACT), None, None).row.options == COMPACT.options
 
 
 # ------------------------------------------------------------ the word that names a case of several suites

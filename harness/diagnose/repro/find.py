@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.backend.arm import Arm, arm
 from harness.backend.environments.build import python_of
 from harness.backend.registry import parse_spec
 from harness.cases.case import Case, Instance
@@ -14,6 +15,7 @@ from harness.errors import BadInput, did_you_mean
 from harness.outcomes.outcome import Fault, faults, telling
 from harness.rows.row import DECLINED, OURS, Finding, Row, RunInfo, verdict
 from harness.rows.store import read_cases, read_info, read_rows
+from harness.text import listed
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def find_failure(
         )
     instance = case.instances[along] if along is not None else Instance("", b"", None)
     whose = (row.backend, row.backend_version, row.options)
-    (its_arm,) = (arm for arm in info.arms if (arm.backend, arm.version, arm.options) == whose)
+    its_arm = next(one for one in info.arms if (one.backend, one.version, one.options) == whose)
     return Failure(row, case, instance, finding, info.timeout_s, info.memory_bytes, python_of(its_arm))
 
 
@@ -87,18 +89,8 @@ def _rows_of(
     folder: Path, info: RunInfo, ids: Collection[tuple[str, str]], backend: str, vocabulary: str | None
 ) -> list[Row]:
     """Returns the rows of those cases, by suite and id, on that backend. Raises BadInput if there is none."""
-    spec = parse_spec(backend)
-    options = ":".join(f"{name}={value}" for name, value in spec.options)
-    matching = {
-        (arm.backend, arm.version, arm.options)
-        for arm in info.arms
-        if arm.backend == spec.name and spec.version in (None, arm.version) and options in ("", arm.options)
-    }
-    if not matching:
-        raise BadInput(
-            f"{folder} has no backend "
-            f'"{backend}"{did_you_mean(spec.name, [arm.backend for arm in info.arms])}'
-        )
+    arms = _arms_named(folder, info, backend)
+    matching = {(one.backend, one.version, one.options) for one in arms}
     rows = [
         row
         for row in read_rows(folder)
@@ -112,6 +104,25 @@ def _rows_of(
             "the run may be incomplete"
         )
     return rows
+
+
+def _arms_named(folder: Path, info: RunInfo, backend: str) -> list[Arm]:
+    """Returns the arms of the run that the user names: those with these options, at any version if none is
+    said. A name without options also stands for an arm with some, where the run has no other of that name.
+
+    Raises BadInput where it has none, or several that the name may mean.
+    """
+    spec = parse_spec(backend)
+    options = ":".join(f"{name}={value}" for name, value in spec.options)
+    named = [one for one in info.arms if one.backend == spec.name and spec.version in (None, one.version)]
+    meant = [one for one in named if one.options == options] or ([] if options else named)
+    if not meant:
+        known = [arm(one) for one in named or info.arms]
+        raise BadInput(f'{folder} has no backend "{backend}"{did_you_mean(backend, known)}')
+    if len({one.options for one in meant}) > 1:
+        names = listed(dict.fromkeys(map(arm, meant)))
+        raise BadInput(f'{folder} has {names}, and "{backend}" may be any of them; name one with its options')
+    return meant
 
 
 @dataclass(frozen=True)
