@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from adjudicated import a_run, guilty, judged
@@ -15,14 +15,17 @@ from places import SUPPORT
 
 from harness.backend.grammar import Grammar
 from harness.backend.layout import COMPACT, EVERY_SPELLING, LAYOUTS, Layout, with_delete_escaped
+from harness.backend.process.service import Service
 from harness.backend.vocabulary import byte_vocabulary
 from harness.cases.case import Case, Instance
 from harness.cli.main import main
-from harness.diagnose.adjudicate import Summary
+from harness.diagnose.adjudicate import Settings, Summary
 from harness.diagnose.adjudicate import reference as reference_module
 from harness.diagnose.adjudicate.arms import Arms
+from harness.diagnose.adjudicate.disputes import Dispute
 from harness.diagnose.adjudicate.evidence import Evidence, Origin
 from harness.diagnose.adjudicate.reference import Reference
+from harness.diagnose.adjudicate.trial import Trial
 from harness.diagnose.adjudicate.verdicts import DocumentVerdict, Validators
 from harness.oracle.automaton import NoOracle
 from harness.oracle.language import documents_of
@@ -164,18 +167,41 @@ def test_a_text_that_the_validators_call_valid_accuses_nobody() -> None:
     assert [key[:2] for key in found.witnesses] == [("", "automaton_contradicted")]
 
 
+class Finishing(Arms):
+    """Two arms, of which one finishes and accepts a document that the other one refuses."""
+
+    def __init__(self, document: bytes) -> None:
+        self.document, self.services = document, dict.fromkeys(("right", "strict"), cast(Service, None))
+        self.layouts, self.documented = dict.fromkeys(self.services), {}
+
+    def ask(self, *_: Any, **__: Any) -> dict[str, Any]:
+        return {"right": ({"refused_at": None}, b""), "strict": ({"refused_at": 1}, b"")}
+
+    def complete(self, *_: Any) -> bytes:
+        return self.document
+
+
+def test_an_automaton_that_a_finished_document_contradicts_accuses_nobody() -> None:
+    case, document = reference(READING).case, b"{}"
+    trial = Trial(case, "first", 0, frozenset(), BYTES, {}, {}, Confirming(document), Settings(), Summary())
+    trial.arms = trial.evidence.arms = Finishing(document)
+    right, strict = (frozenset({name}) for name in trial.arms.names)
+    assert trial._decide([Dispute(tuple(b"{"), ord("}"), right, strict)]) == ["documents"]
+    assert [key[:2] for key in trial.evidence.witnesses] == [("", "automaton_contradicted")]
+
+
 def test_without_an_automaton_documents_decide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_documents(*_: Any, **__: Any) -> Any:
         raise NoOracle("a reason")
 
     monkeypatch.setattr(reference_module, "documents_of", no_documents)
-    summary, witnesses = judged(
-        a_run(tmp_path, "Reading", "ForgetsRequired", "wrong_documents:FreeToBeCompact"), tries=1
-    )
+    arms = ("ForgetsRequired", "wrong_documents:FreeToBeCompact", "wrong_documents:PromisesSpace")
+    summary, witnesses = judged(a_run(tmp_path, "Reading", *arms), tries=1)
     assert guilty(witnesses) == {
         ("ForgetsRequired", "under_constrained", "required"),
-        ("FreeToBeCompact", "over_constrained", "whitespace"),
+        ("PromisesSpace", "over_constrained", "whitespace"),
     }
+    assert summary.freedoms.keys() == {"miniatures.wrong_documents:FreeToBeCompact"}
     assert {witness["decided_by"] for witness in witnesses} == {"documents"}
     assert summary.no_reference == {"a reason": 1} and summary.decided.keys() <= {"documents", "open"}
     assert "no automaton in 1 case: a reason" in summary.text()
@@ -183,6 +209,13 @@ def test_without_an_automaton_documents_decide(tmp_path: Path, monkeypatch: pyte
 
 def reference(schema: Any, formats: bool = False) -> Reference:
     return Reference(Case("0" * 12, "a case", Grammar("json_schema", json.dumps(schema))), formats)
+
+
+def test_without_an_automaton_the_spelling_tells_what_a_layout_lacks() -> None:
+    unique, closed = reference({"uniqueItems": True}), replace(COMPACT, unlisted="never", further_items=False)
+    assert unique.is_outside(b"[1\r\n]", closed) and unique.is_document(b"[]") == "unknown"
+    assert not unique.is_outside(b'[{"z":1,"a":2}]', closed), "which names there are is not known"
+    assert not unique.is_outside(b"[1\r\n]", EVERY_SPELLING)
 
 
 def test_what_formats_decide_is_said_so() -> None:

@@ -147,7 +147,7 @@ class Evidence:
     def _is_free(self, name: str, document: bytes) -> bool:
         """Is the document one that the arm, by its own word, does not write?"""
         layout = self.arms.layouts[name]
-        return layout is not None and self.reference.is_document(document, layout) == "no"
+        return layout is not None and self.reference.is_outside(document, layout)
 
     def _cause(self, name: str, document: bytes, accepted: int) -> str:
         """Returns why the arm refuses a valid document."""

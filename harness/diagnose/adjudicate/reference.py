@@ -4,7 +4,7 @@ what forbids it."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from harness.backend.layout import Layout
@@ -14,7 +14,7 @@ from harness.checks.documents import causes_of_wrong_tokens
 from harness.diagnose.adjudicate.verdicts import formats_asserted
 from harness.oracle.automaton import NoOracle
 from harness.oracle.completion import short_completion
-from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
+from harness.oracle.json_schema.automaton import JsonSchemaAutomaton, json_schema_automaton
 from harness.oracle.json_schema.budget import SECONDS
 from harness.oracle.language import documents_of
 
@@ -25,6 +25,8 @@ long."""
 WITNESS_SECONDS = 4.0
 """Processor time that all searches for documents may take with one automaton. They have one of their own, so
 that a long search leaves no decision without its automaton."""
+SPELLING_SECONDS = 2.0
+"""Processor time that the automaton of a layout's spelling may take in one case."""
 NO_JSON = frozenset(
     {"control_character", "early_end", "escape", "invalid_utf8", "no_json", "number_form", "surrogate"}
 )
@@ -42,6 +44,7 @@ class Reference:
     """Why there is no reference; empty where there is one."""
     contradicted: bool = False
     """Both validators contradict the automaton, which is asked nothing more."""
+    _spellings: dict[Layout, JsonSchemaAutomaton] = field(default_factory=dict)
 
     def contradict(self) -> None:
         """Ends the use of the automaton, because it is wrong."""
@@ -54,6 +57,20 @@ class Reference:
     def is_document(self, text: bytes, layout: Layout | None = None) -> Answer:
         """Is the text a document (in the layout, if one is given)?"""
         return self._answer(lambda documents: documents.accepts(text), layout)
+
+    def is_outside(self, text: bytes, layout: Layout) -> bool:
+        """Is this certainly no document in the layout?
+
+        Where no automaton of the schema tells, the spelling alone decides: the layout's order and choice of
+        names are not known without one, and leave nothing out.
+        """
+        answer = self.is_document(text, layout)
+        if answer != "unknown":
+            return answer == "no"
+        try:
+            return not self._any_json(layout).accepts(text)
+        except NoOracle:
+            return False
 
     def document(self, text: bytes, layout: Layout | None = None) -> bytes | None:
         """Returns a short document that begins with the text (in the layout, if one is given); None if
@@ -93,6 +110,14 @@ class Reference:
                 self.reason = str(why)
             return "unknown"
         return "formats" if len(answers) > 1 else "yes" if True in answers else "no"
+
+    def _any_json(self, layout: Layout) -> JsonSchemaAutomaton:
+        """Returns the automaton of all JSON that is spelled as in the layout. Raises NoOracle."""
+        if layout not in self._spellings:
+            spelling = replace(layout, order="any", unlisted="anywhere", further_items=True)
+            # Not the one of `documents_of`, which all cases share, and with it one budget of time.
+            self._spellings[layout] = json_schema_automaton("{}", seconds=SPELLING_SECONDS, layout=spelling)
+        return self._spellings[layout]
 
     def _documents(
         self, mode: bool, layout: Layout | None = None, seconds: float = SECONDS

@@ -207,6 +207,8 @@ class Trial:
             guilty = frozenset[str]()
         else:
             guilty = self._finished_wrongly(dispute)
+            if self.reference.contradicted:  # by a document that was finished just now
+                return "documents"
         unproven = dispute.allowing - guilty
         if unproven:
             token = dispute.token
