@@ -19,6 +19,7 @@ import reference_ebnf
 import regex
 from miniatures import leftovers
 from miniatures.harmful import MARK
+from miniatures.wrong_walks import READING
 from places import SUPPORT
 from reference_lark import random_grammar, texts
 
@@ -34,6 +35,7 @@ from harness.diagnose.shrink.fault import observed, outcome_of_end
 from harness.diagnose.shrink.lark import smaller_larks, write_lark
 from harness.diagnose.shrink.patterns import read_regex, smaller_grammars, smaller_regexes, write_regex
 from harness.diagnose.shrink.schemas import NOTHING, dangling, plainer_schemas, smaller_schemas
+from harness.diagnose.shrink.service import Loaded, answer
 from harness.diagnose.shrink.stepping import END, small_vocabulary, spelled, tokens_of, words_of
 from harness.diagnose.shrink.tags import is_tag_form, tag_is_valid
 from harness.diagnose.shrink.validity import Validity
@@ -44,6 +46,7 @@ from harness.oracle.lark.automaton import lark_automaton
 from harness.oracle.lark.syntax import read_lark
 from harness.oracle.readings import readings_against
 from harness.rows.row import Status
+from harness.walk.watched import unwatched
 
 TESTS = SUPPORT
 
@@ -356,6 +359,20 @@ def test_a_finding_of_a_check_keeps_its_name_cause_and_direction() -> None:
     assert small.shown and len(small.grammar.text) <= 6 and not small.ends
     assert run_scripts(small)[0][-1].split()[-2:] == ["False", "False"]
     assert "# expected: the last token is allowed" in shrunk_script(small).splitlines()[-1]
+
+
+def test_the_walk_of_a_written_output_goes_to_its_end() -> None:
+    """Only there is it seen that an output is accepted that is not valid."""
+    check = "walks_end_and_validate"
+    question = {
+        "kind": "check", "dialect": "json_schema", "grammar": json.dumps(READING), "content": None,
+        "words": [], "check": check, "outcome": vars(Outcome("unjudged", check=check, cause="invalid")),
+        "options": {}, "valid": None,
+    }  # fmt: skip
+    seen = answer(Loaded("miniatures.wrong_walks:ForgetsRequired", None, None), question, unwatched())
+    assert [finding["cause"] for finding in seen["findings"]] == ["invalid"]
+    (walk,) = seen["walks"]
+    assert walk[-1] == END and len(walk) == 1 + len(seen["findings"][0]["walk"])
 
 
 def test_the_tokens_that_a_fault_needs_are_kept_and_no_others() -> None:

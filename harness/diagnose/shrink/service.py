@@ -18,6 +18,7 @@ from harness.cases.case import Case, Instance, case_id
 from harness.checks import OurFailure, Subject, checks, run_check, stamped
 from harness.diagnose.shrink.fault import Outcome, outcome_of_finding
 from harness.diagnose.shrink.stepping import small_vocabulary, spelled, stepped, tokens_of
+from harness.outcomes.outcome import fault_of
 from harness.rows.row import Finding
 from harness.walk.replay import PHASES, Progress, compile_grammar, first_mask, walk
 
@@ -104,11 +105,12 @@ def answer(loaded: Loaded, question: dict[str, Any], progress: Progress) -> dict
             question["check"],
             Outcome(**question["outcome"]),
         )
-        walks = [spelled(adapter.vocabulary, finding.walk) if finding.walk else shown for finding in findings]
         return {
             "status": "ok",
             "findings": [vars(finding) for finding in findings],
-            "walks": walks,
+            "walks": [
+                _spelled_walk(adapter.vocabulary, finding) if finding.walk else shown for finding in findings
+            ],
             "walk": shown,
         }
     if content is None:
@@ -121,6 +123,13 @@ def answer(loaded: Loaded, question: dict[str, Any], progress: Progress) -> dict
         if name in ("status", "phase", "text", "accepted")
     }
     return {**kept, "findings": [vars(finding) for finding in observation.findings], "walk": shown}
+
+
+def _spelled_walk(vocabulary: Vocabulary, finding: Finding) -> list[str] | None:
+    """Returns the tokens that show the finding, behind those of a written output the end, where it must be
+    refused at the latest."""
+    end = [vocabulary.eos_token] if fault_of(finding).wrote else []
+    return spelled(vocabulary, [*finding.walk, *end])
 
 
 def _findings(subject: Subject, name: str, wanted: Outcome) -> list[Finding]:
