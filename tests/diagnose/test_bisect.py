@@ -86,6 +86,11 @@ def test_ends_that_are_no_range_are_bad_input(good: str, bad: str) -> None:
         between(lambda: pytest.fail("no index is asked for what is no range"), good, bad)
 
 
+def test_several_backends_are_bad_input() -> None:
+    with pytest.raises(BadInput, match="names 2 backends; one is bisected at a time"):
+        bisect.without_version("xgrammar,llguidance")
+
+
 def test_a_package_on_no_index_is_told_where_its_wheels_may_lie(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     with pytest.raises(BadInput, match=r"cannot be listed: .*PIP_FIND_LINKS"):

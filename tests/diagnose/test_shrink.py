@@ -364,7 +364,7 @@ def test_a_finding_of_a_check_keeps_its_name_cause_and_direction() -> None:
 def test_the_walk_of_a_written_output_goes_to_its_end() -> None:
     """Only there is it seen that an output is accepted that is not valid."""
     check = "walks_end_and_validate"
-    question = {
+    question: dict[str, Any] = {
         "kind": "check", "dialect": "json_schema", "grammar": json.dumps(READING), "content": None,
         "words": [], "check": check, "outcome": vars(Outcome("unjudged", check=check, cause="invalid")),
         "options": {}, "valid": None,

@@ -318,7 +318,9 @@ def without_version(backend: str) -> tuple[BackendSpec, str, str]:
 
     Raises BadInput if there is nothing to search in.
     """
-    (spec,) = parse_specs(backend)
+    spec, *others = parse_specs(backend)
+    if others:
+        raise BadInput(f'"{backend}" names {1 + len(others)} backends; one is bisected at a time')
     if spec.version is not None:
         raise BadInput(
             f'"{spec}" has a version; write the backend without one, and the versions as GOOD..BAD'
