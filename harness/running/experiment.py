@@ -17,6 +17,7 @@ from harness.backend.environments.source import is_path
 from harness.backend.registry import BackendSpec, installed_version, parse_spec
 from harness.cases.suite import suite_names
 from harness.errors import BadInput
+from harness.paths import expanded
 from harness.rows.store import EXPERIMENT
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def moved(path: str, here: Path, there: Path) -> str:
 
     It always has a slash, so that it is never read as a name.
     """
-    if Path(path).expanduser().is_absolute():
+    if expanded(path).is_absolute():
         return path
     relative = Path(os.path.relpath(here / path, there)).as_posix()
     return relative if "/" in relative else f"./{relative}"

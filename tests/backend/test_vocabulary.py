@@ -526,6 +526,7 @@ def test_every_id_of_a_piece_that_stands_twice_is_text(tmp_path: Path) -> None:
     folder = unigram_folder(tmp_path / "one", ["<unk>", "</s>", "▁", "▁a", "a", "b", "▁a", "a"], unk_id=0)
     vocabulary = load_vocabulary(str(folder))
     assert vocabulary.tokens[2:] == (b" ", b" a", b"a", b"b", b" a", b"a")
+    assert vocabulary.special_tokens == {0: "<unk>", 1: "</s>"}
     assert vocabulary.padding_tokens == frozenset()
 
 
@@ -688,7 +689,10 @@ def test_prepared_folder_loads_from_anywhere(
     byte_level_folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(byte_level_folder.parent)
-    prepared = [prepare_vocabulary(name) for name in ("byte_level", "hf:byte_level", "./byte_level")]
+    prepared = [
+        prepare_vocabulary(name)
+        for name in ("byte_level", "hf:byte_level", "./byte_level", "hf:byte_level/tokenizer.json")
+    ]
     monkeypatch.chdir("/")
     assert {load_vocabulary(name).name for name in prepared} == {f"hf:{byte_level_folder}"}
 
@@ -763,6 +767,8 @@ def test_tiktoken_file_follows_the_pattern_of_the_encoding_it_is_named_after(tmp
     assert [r50k.tokens[token] for token in r50k.encode(text)] == [b"1234"]
     assert r50k.special_tokens == {50256: "<|endoftext|>"}
     assert r50k.padding_tokens == frozenset(range(259, 50256))
+    gpt2 = load_vocabulary(f"tiktoken:{write_ranks(tmp_path / 'gpt2.tiktoken', numbers)}")
+    assert (gpt2.encode(text), gpt2.special_tokens) == (r50k.encode(text), r50k.special_tokens)
 
 
 @pytest.mark.usefixtures("no_network")

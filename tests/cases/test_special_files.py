@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from synthetic import ARMS, info, row, write_run
 
 from harness.backend.environments import build as environments
 from harness.backend.environments.build import python_of
-from harness.backend.registry import MARKER
+from harness.backend.registry import MARKER, BackendSpec
 from harness.cli.main import main
 from harness.errors import BadInput
 
@@ -99,14 +100,19 @@ def test_no_program_is_started_because_a_run_names_it(
     evil.write_text(f"#!/bin/sh\ntouch {started}\n")
     evil.chmod(0o755)
     arm = replace(ARMS[0], backend="xgrammar", distribution="xgrammar", version="9.9.9", python=str(evil))
-    asked: list[str] = []
+    for name in ("xgrammar==./evil", "xgrammar==../evil,reference", "xgrammar,reference", "./evil"):
+        with pytest.raises(BadInput, match="there is no backend"):
+            python_of(replace(arm, backend=name))
+    with pytest.raises(BadInput, match="is no version"):
+        python_of(replace(arm, version="9.9.9,reference"))
+    asked: list[BackendSpec] = []
 
-    def environment_of(spec: str, say: object) -> tuple[str, str]:
-        asked.append(spec)
-        return "", "built anew"
+    def resolve(specs: Sequence[BackendSpec], say: object) -> list[tuple[str, str]]:
+        asked.extend(specs)
+        return [("", "built anew")]
 
-    monkeypatch.setattr(environments, "environment_of", environment_of)
-    assert python_of(arm) == "built anew" and asked == ["xgrammar==9.9.9"]
+    monkeypatch.setattr(environments, "resolve", resolve)
+    assert python_of(arm) == "built anew" and asked == [BackendSpec("xgrammar", "9.9.9")]
     for version in (str(tmp_path / "evil.whl"), "./evil", "~/evil", "evil.whl", "git+https://evil.example/x"):
         with pytest.raises(BadInput, match="is no version"):
             python_of(replace(arm, version=version))

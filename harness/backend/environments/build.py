@@ -24,12 +24,12 @@ from pathlib import Path
 from typing import Any
 
 from packaging.utils import canonicalize_name
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
 from harness.backend.arm import Arm
 from harness.backend.cache import cache_home
 from harness.backend.describe import places
-from harness.backend.environments.installer import CONSTRAINTS, installer
+from harness.backend.environments.installer import CONSTRAINTS, installer, offered
 from harness.backend.environments.overlay import SHARED
 from harness.backend.environments.source import Source, is_path, source_of
 from harness.backend.process.lost import Lost
@@ -37,6 +37,7 @@ from harness.backend.process.service import Service
 from harness.backend.process.system import ENVIRONMENT
 from harness.backend.registry import MARKER, BackendSpec, installed_version, parse_specs
 from harness.errors import BadInput
+from harness.paths import expanded
 
 CACHE = "GRAMMARBENCH_ENVIRONMENTS"
 """The environment variable that names another cache folder than `~/.cache/grammarbench/environments`."""
@@ -55,7 +56,7 @@ Placed = tuple[BackendSpec, str]
 def cache_folder() -> Path:
     """Returns the folder in which environments are kept."""
     given = os.environ.get(CACHE)
-    return Path(given).expanduser().resolve() if given else cache_home() / "environments"
+    return expanded(given).resolve() if given else cache_home() / "environments"
 
 
 def resolve(specs: Sequence[BackendSpec], say: Callable[[str], None] = print) -> list[Placed]:
@@ -96,7 +97,9 @@ def python_of(arm: Arm, say: Callable[[str], None] = print) -> str:
             f'"{arm.version}" is no version of {arm.backend}, so no environment is made for it; '
             "run it again, with --backends"
         )
-    return environment_of(f"{arm.backend}=={arm.version}", say)[1]
+    # Not read as text again, in which a name or a version could stand for something else.
+    ((_, python),) = resolve([BackendSpec(arm.backend, arm.version)], say)
+    return python
 
 
 def _is_ours(python: Path, arm: Arm) -> bool:
@@ -104,18 +107,10 @@ def _is_ours(python: Path, arm: Arm) -> bool:
     its version?
     """
     folder = python.parent.parent
-    if (
-        python != _python(folder)
-        or ".." in python.parts
-        or folder.parent != cache_folder()
-        or not python.exists()
-    ):
+    if python != _python(folder) or ".." in python.parts or folder.parent != cache_folder():
         return False
-    try:
-        made_for = json.loads((folder / MARKER).read_text("utf-8"))
-        return (made_for["distribution"], made_for["version"]) == (arm.distribution, arm.version)
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+    made_for = _made_for(folder)
+    return (made_for.get("distribution"), made_for.get("version")) == (arm.distribution, arm.version)
 
 
 def place(spec: BackendSpec, distribution: str, installed: str, say: Callable[[str], None]) -> Placed:
@@ -127,11 +122,27 @@ def place(spec: BackendSpec, distribution: str, installed: str, say: Callable[[s
             f'backend "{spec}" belongs to no distribution, so it has no version to ask for; write {spec.name}'
         )
     source = source_of(distribution, spec.version)
-    if source.version and installed and Version(installed) == Version(source.version):
+    if source.version and installed and _is_same(installed, source.version):
         return replace(spec, version=installed), sys.executable
     folder = build(source, say)
-    version = json.loads((folder / MARKER).read_text("utf-8"))["version"]
-    return replace(spec, version=version), str(_python(folder))
+    return replace(spec, version=str(_made_for(folder)["version"])), str(_python(folder))
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Are the two versions one? What an installed distribution calls its version may be none by PEP 440."""
+    try:
+        return Version(one) == Version(other)
+    except InvalidVersion:
+        return False
+
+
+def _made_for(folder: Path) -> dict[str, Any]:
+    """Returns for what the environment was made; empty where it is not whole."""
+    try:
+        made_for: dict[str, Any] = json.loads((folder / MARKER).read_text("utf-8"))
+        return made_for if _python(folder).exists() and {*made_for} >= {"distribution", "version"} else {}
+    except (OSError, ValueError, TypeError):
+        return {}
 
 
 def build(source: Source, say: Callable[[str], None] = print) -> Path:
@@ -140,12 +151,12 @@ def build(source: Source, say: Callable[[str], None] = print) -> Path:
     Only one process builds; a build that was killed is thrown away, because the marker is written last.
     """
     folder = folder_of(source)
-    if (folder / MARKER).exists():
+    if _made_for(folder):
         return folder
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with _only_builder(folder) as lock:
-            if not (folder / MARKER).exists():
+            if not _made_for(folder):
                 say(f"building an environment for {source.target} ...")
                 try:
                     _build(source, folder, lock)
@@ -161,7 +172,7 @@ def build(source: Source, say: Callable[[str], None] = print) -> Path:
 
 def folder_of(source: Source) -> Path:
     """Returns the environment's folder. For another interpreter, another environment under it, or another
-    version of what they share, it is another folder."""
+    version of what they share, or where the installer is told to look elsewhere, it is another folder."""
     parts = [
         platform.python_implementation(),
         sys.version,
@@ -169,6 +180,7 @@ def folder_of(source: Source) -> Path:
         source.target,
         source.digest,
         _shared(),
+        *filter(None, [offered(source.distribution)]),
     ]
     key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
     return cache_folder() / f"{canonicalize_name(source.distribution)}-{source.version or 'local'}-{key}"

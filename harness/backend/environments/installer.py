@@ -2,15 +2,46 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
+
 from harness.errors import BadInput
+from harness.paths import expanded
 
 CONSTRAINTS = ("PIP_CONSTRAINT", "UV_CONSTRAINT")
 """The variables that name files of constraints for the installers."""
+
+
+INDEXES = ("INDEX_URL", "EXTRA_INDEX_URL", "FIND_LINKS", "NO_INDEX", "DEFAULT_INDEX", "INDEX")
+"""The variables that name the places where the installers look, behind `PIP_` or `UV_`."""
+
+
+def offered(distribution: str) -> dict[str, list[str]]:
+    """Returns where the installers are told to look besides the usual index, by variable: its value, and of
+    local folders the distribution's files with size and time of change, because a wheel that was built anew
+    may bear the same version."""
+    found: dict[str, list[str]] = {}
+    for variable in (f"{tool}_{name}" for tool in ("PIP", "UV") for name in INDEXES):
+        value = os.environ.get(variable, "")
+        if value:
+            found[variable] = [value]
+            folders = value.replace(",", " ").split() if variable.endswith("FIND_LINKS") else []
+            for folder in map(expanded, folders):
+                names = sorted(path for path in folder.glob("*") if _is_of(path, distribution))
+                stats = [(path.name, path.stat()) for path in names]
+                found[variable] += [f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in stats]
+    return found
+
+
+def _is_of(path: Path, distribution: str) -> bool:
+    """Is this a file with a version of the distribution, by its name?"""
+    name = canonicalize_name(path.name)
+    return path.is_file() and name.startswith(f"{canonicalize_name(distribution)}-")
 
 
 def installer(python: str) -> list[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from harness.backend.process.child import Answer, Handler
 from harness.errors import BadInput
@@ -25,31 +26,36 @@ def missing(name: str) -> list[str]:
     Raises ValueError for one of the shared distributions.
     """
     unmet: dict[str, None] = {}
-    waiting, visited = [distribution(name)], {name.lower()}
+    waiting: list[tuple[Distribution, frozenset[str]]] = [(distribution(name), frozenset())]
+    visited = {(canonicalize_name(name), frozenset[str]())}
     while waiting:
-        for requirement in _requirements(waiting.pop()):
+        for requirement in _requirements(*waiting.pop()):
             try:
                 there = distribution(requirement.name)
             except PackageNotFoundError:
                 there = None
             if there is None or not requirement.specifier.contains(there.version, prereleases=True):
-                if requirement.name in SHARED:
+                if canonicalize_name(requirement.name) in SHARED:
                     here = f"has {there.version}" if there else "has none"
                     raise ValueError(
                         f"needs {_for_installer(requirement)}; this environment {here}, which all "
                         "arms of a run share"
                     )
                 unmet[_for_installer(requirement)] = None
-            elif there.metadata["Name"].lower() not in visited and _is_own(there):
-                visited.add(there.metadata["Name"].lower())
-                waiting.append(there)
+            elif _is_own(there) or requirement.extras:
+                asked = (canonicalize_name(requirement.name), frozenset(requirement.extras))
+                if asked not in visited:
+                    visited.add(asked)
+                    waiting.append((there, asked[1]))
     return list(unmet)
 
 
-def _requirements(of: Distribution) -> Iterator[Requirement]:
+def _requirements(of: Distribution, extras: frozenset[str]) -> Iterator[Requirement]:
+    """Yields what the distribution requires, and what it requires for these extras of its own."""
     for text in of.requires or []:
         requirement = Requirement(text)
-        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+        marker = requirement.marker
+        if marker is None or any(marker.evaluate({"extra": extra}) for extra in ("", *extras)):
             yield requirement
 
 

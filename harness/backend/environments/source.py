@@ -11,9 +11,14 @@ from pathlib import Path
 from packaging.version import InvalidVersion, Version
 
 from harness.errors import BadInput
+from harness.paths import expanded
 
-BUILT = {"build", "dist", "target", "_skbuild", "__pycache__"}
-"""Folders of a checkout that building it writes; they are not its source."""
+BUILT = {"build", "dist", "target", "_skbuild"}
+"""Folders at the top of a checkout that building it writes; they are not its source."""
+BUILT_ANYWHERE = {"__pycache__"}
+"""The same for folders at any depth."""
+BUILT_BY = {"CACHEDIR.TAG", "CMakeCache.txt"}
+"""Files by which a folder is known for one that cargo or CMake has written, wherever it is."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,7 @@ class Source:
     version: str | None
     """The version asked for; None for a path, whose version is its own."""
     digest: str
-    """The digest of a path's content; empty for a version, which is always the same."""
+    """The digest of a path's content; empty for a version, which is always the same on its index."""
 
 
 def source_of(distribution: str, version: str) -> Source:
@@ -42,7 +47,7 @@ def source_of(distribution: str, version: str) -> Source:
                 f'"{version}" is no version of {distribution}; write one like 1.2.3, or a path '
                 "with a slash in it"
             ) from None
-    path = Path(version).expanduser().resolve()
+    path = expanded(version).resolve()
     if path.is_file():
         return Source(distribution, str(path), None, hashlib.sha256(path.read_bytes()).hexdigest())
     if path.is_dir():
@@ -66,11 +71,17 @@ def _digest(folder: Path) -> str:
 
 
 def _source_files(path: Path) -> Iterator[Path]:
-    """Yields the files of a checkout but for those that building it writes, and hidden ones."""
+    """Yields the files of a checkout, and what its links to files lead to, but for those that building it
+    writes, and hidden ones."""
+    built = BUILT | BUILT_ANYWHERE
     for folder, folders, files in os.walk(path):
+        if BUILT_BY.intersection(files):
+            folders.clear()
+            continue
         folders[:] = [
             name
             for name in folders
-            if name not in BUILT and not name.startswith(".") and not name.endswith(".egg-info")
+            if name not in built and not name.startswith(".") and not name.endswith(".egg-info")
         ]
-        yield from (Path(folder, name) for name in files if not Path(folder, name).is_symlink())
+        built = BUILT_ANYWHERE
+        yield from (file for name in files if (file := Path(folder, name)).is_file())

@@ -109,7 +109,7 @@ def _keep(family: Family, archive: Path) -> None:
         "licence": family.licence,
         "ends and width": family.said_by,
     }
-    folder = folder_of(family)
+    folder, draft = folder_of(family), None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{family.name}-", dir=folder.parent))
@@ -124,6 +124,9 @@ def _keep(family: Family, archive: Path) -> None:
         os.replace(draft, folder)
     except OSError as error:
         raise BadInput(f"{folder}: cannot be written: {error.strerror}") from error
+    finally:
+        if draft is not None:  # it is there only if it did not become the folder
+            shutil.rmtree(draft, ignore_errors=True)
 
 
 def _ranks(family: Family, folder: Path) -> dict[bytes, int]:

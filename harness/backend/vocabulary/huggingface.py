@@ -14,6 +14,7 @@ from harness.backend.vocabulary.families import Family
 from harness.backend.vocabulary.metaspace import MARKER, byte_of_piece, spelling_markers
 from harness.backend.vocabulary.model import MOST_IDS, Vocabulary
 from harness.errors import BadInput
+from harness.paths import expanded
 from harness.text import one_line
 
 if TYPE_CHECKING:
@@ -121,6 +122,9 @@ def _parts(tokenizer: Tokenizer) -> dict[str, Any]:
 
     parts = {part: stored(getattr(tokenizer, part)) for part in ("normalizer", "pre_tokenizer", "decoder")}
     model = {field: getattr(tokenizer.model, field, None) for field in ("unk_token", "byte_fallback")}
+    if type(tokenizer.model).__name__ == "Unigram":  # its unknown piece has an id, which only the file tells
+        unknown = stored(tokenizer.model)["unk_id"]
+        model["unk_token"] = None if unknown is None else tokenizer.id_to_token(unknown)
     return {**parts, "model": model}
 
 
@@ -140,7 +144,7 @@ def _vocabulary(
     specials = {token: entry.content for token, entry in added.items() if entry.special}
     for piece, token in ids.items():
         if token in eos or piece == parts["model"]["unk_token"]:
-            specials[token] = piece
+            specials.setdefault(token, decoded.get(token) or piece)
     # Ids that only specials have, beyond the model's width, are ids that the model cannot produce.
     needed = 1 + max(token for token in ids.values() if token not in specials or token in eos)
     size = max(width, needed) if width else 1 + max(ids.values())
@@ -151,6 +155,10 @@ def _vocabulary(
     tokens = [b""] * size
     named: set[int] = set()
     for piece, token in ids.items():
+        if token in named and token not in added:
+            raise BadInput(
+                f"{folder / 'tokenizer.json'}: two pieces have the id {token}, so that it stands for no text"
+            )
         named.add(token)
         if token not in specials:
             tokens[token] = meaning(decoded.get(token) or piece)
@@ -264,8 +272,10 @@ def _components(component: dict[str, Any] | None, parts: str) -> Iterator[dict[s
 
 
 def _local_folder(source: str) -> Path | None:
-    """Returns the folder, absolute; None if it is a hub name."""
-    folder = Path(source).expanduser()
+    """Returns the folder, absolute, of which a tokenizer.json may be named; None if it is a hub name."""
+    folder = expanded(source)
+    if folder.name == "tokenizer.json" and folder.is_file():
+        folder = folder.parent
     if folder.is_dir():
         return folder.absolute()
     if not _HUB_NAME.fullmatch(source):

@@ -15,6 +15,7 @@ import tiktoken.registry
 from harness.backend.vocabulary.families import Family
 from harness.backend.vocabulary.model import MOST_IDS, Vocabulary
 from harness.errors import BadInput, did_you_mean
+from harness.paths import expanded
 from harness.text import one_line
 
 DEFAULT_PATTERN_OF = "cl100k_base"
@@ -88,13 +89,13 @@ def _known(source: str) -> str | None:
     plain = source.lower().replace("-", "_")
     if plain in names:
         return plain
-    if Path(source).expanduser().is_file() or "/" in source or source.endswith(".tiktoken"):
+    if expanded(source).is_file() or "/" in source or source.endswith(".tiktoken"):
         return None
     raise BadInput(f'unknown tiktoken encoding "{source}"{did_you_mean(plain, names)}')
 
 
 def _file(source: str) -> Path:
-    path = Path(source).expanduser().absolute()
+    path = expanded(source).absolute()
     if not path.is_file():
         raise BadInput(f"tiktoken:{source}: no such file")
     return path
@@ -193,8 +194,8 @@ def _definition(name: str) -> dict[str, Any]:
     try:
         with _replaced("read_file_cached", lambda *_: b""):
             return constructors[name]()
-    except ValueError:  # gpt2 comes in a format that may not be empty
-        return {}
+    except ValueError:  # gpt2 comes in a format that may not be empty; r50k_base is its other name
+        return _definition("r50k_base") if name == "gpt2" else {}
 
 
 class _NotHere(Exception):

@@ -19,6 +19,7 @@ from harness.backend.vocabulary import prepare_vocabulary
 from harness.errors import BadInput, did_you_mean
 from harness.measure.protocol import MeasuredArm, with_again
 from harness.oracle.judge import Judge
+from harness.paths import expanded
 from harness.rows.folder import locked, make_writable, new_run_id, now
 from harness.rows.machine import describe_machine, hardware, hardware_key
 from harness.rows.store import has_begun
@@ -161,8 +162,8 @@ def _prepare_model(name: str) -> str:
     BadInput."""
     if name in SHAPES:
         return name
-    if Path(name).expanduser().is_dir():
-        return str(Path(name).expanduser().resolve())
+    if expanded(name).is_dir():
+        return str(expanded(name).resolve())
     known = (
         f"no shape ({', '.join(SHAPES)}) and no "
         f"folder{did_you_mean(name, list(SHAPES)) if '/' not in name else ''}"
