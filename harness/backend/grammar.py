@@ -330,6 +330,16 @@ def shared_length(one: Sequence[int], other: Sequence[int]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
+def is_bool(answer: object) -> bool:
+    """Returns whether a backend's answer is a bool, Python's or numpy's."""
+    return isinstance(answer, (bool, np.bool_))
+
+
+def is_count(answer: object, most: int) -> bool:
+    """Returns whether a backend's answer is a whole number, Python's or numpy's, from 0 to `most`."""
+    return isinstance(answer, (int, np.integer)) and bool(0 <= answer <= most)
+
+
 def are_tokens(answer: object, size: int) -> bool:
     """Returns whether a backend's answer is a list of ids of a vocabulary of that size."""
     return isinstance(answer, list) and all(isinstance(token, int) and 0 <= token < size for token in answer)

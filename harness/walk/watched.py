@@ -17,8 +17,6 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, NoReturn, TypeAlias
 
-import numpy as np
-
 from harness.backend.contract.place import NotApplicable
 from harness.backend.grammar import (
     Adapter,
@@ -27,7 +25,8 @@ from harness.backend.grammar import (
     CompiledGrammar,
     Grammar,
     GrammarObject,
-    are_tokens,
+    is_bool,
+    is_count,
 )
 from harness.errors import BackendRaised, OutOfTime, describe
 from harness.oracle.automaton import NoOracle
@@ -123,9 +122,7 @@ def shown(answer: object) -> str:
 
 def as_bool(answer: object, method: str) -> bool:
     """Returns the answer, which must be a bool. Raises BrokenAnswer."""
-    if type(answer) is bool:
-        return answer
-    if isinstance(answer, np.bool_):
+    if is_bool(answer):
         return bool(answer)
     raise BrokenAnswer(f"{method} gives {_kind(answer)}, not bool", answer)
 
@@ -238,7 +235,7 @@ class WatchedObject(Held, GrammarObject):
 
     def accept_tokens(self, tokens: Sequence[int]) -> int:
         count: object = self._watch.asked(self.stands_for.accept_tokens, tokens)
-        if not are_tokens([count], len(tokens) + 1):
+        if not is_count(count, len(tokens)):
             raise BrokenAnswer(f"accept_tokens gives {_kind(count)}, not how many of {len(tokens)} it takes")
         return int(count)  # type: ignore[call-overload, no-any-return]
 
@@ -247,7 +244,7 @@ class WatchedObject(Held, GrammarObject):
 
     def fill_draft(self, tokens: Sequence[int], bitmasks: Bitmask) -> int:
         count: object = self._watch.asked(self.stands_for.fill_draft, tokens, bitmasks)
-        if not are_tokens([count], len(tokens) + 1):
+        if not is_count(count, len(tokens)):
             raise BrokenAnswer(f"fill_draft gives {_kind(count)}, not how many of {len(tokens)} may come")
         return int(count)  # type: ignore[call-overload, no-any-return]
 

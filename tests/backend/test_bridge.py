@@ -574,6 +574,22 @@ def test_retokenizing_ends_where_the_new_ids_lead(old: list[int], new: list[int]
     assert open_columns(grammar, SMALL.size) == [ord("a"), AB]
 
 
+def test_retokenizing_needs_no_rollback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(FiniteObject, "rollback")
+    grammar = accept(wrapped("abc|abd", SMALL), b"abc")
+    grammar.jump_and_retokenize([*b"abc"], [AB], -1)
+    assert grammar.accepted_tokens == [AB] and open_columns(grammar, SMALL.size) == [*b"cd"]
+
+
+@pytest.mark.parametrize("refusal", [False, np.False_])
+def test_a_refusal_of_an_adapted_backend_is_one_whatever_its_kind(
+    monkeypatch: pytest.MonkeyPatch, refusal: object
+) -> None:
+    adapted = stand_in(Packed).compile(Grammar("regex", "ab")).start()
+    monkeypatch.setattr(Packed, "accept_token", lambda *_: refusal)
+    assert adapted.accept_token(ord("x")) is False
+
+
 def test_refused_retokenization_says_where_and_moves_nothing() -> None:
     grammar = accept(wrapped("abc|abd", SMALL), b"ab")
     with pytest.raises(

@@ -32,6 +32,7 @@ from harness.backend.grammar import (
     MaskFormat,
     UnsupportedGrammar,
     is_allowed,
+    is_bool,
     pack_mask,
     unpack_mask,
 )
@@ -232,9 +233,10 @@ class _Object(GrammarObject):
         # The interface names no way to refuse: some raise, some return False, and some take any token, which
         # then is the finding.
         try:
-            refused = self._grammar.accept_token(token) is False
+            answer = self._grammar.accept_token(token)
         except (ValueError, AssertionError):
             return False
+        refused = is_bool(answer) and not answer
         if not refused:
             self._accepted.append(token)
         return not refused

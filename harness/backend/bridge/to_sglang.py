@@ -235,18 +235,16 @@ class GrammarForSGLang:
             )
         shared = shared_length(accepted, new_output_ids)
         kept, dropped, added = accepted[:shared], accepted[shared:], list(new_output_ids[shared:])
-        ignored = self._ignored
-        self.rollback(ignored + len(dropped))
+        self._take_back(len(dropped), kept)
         count = self._object.accept_tokens(added)
         if count < len(added):
             self._take_back(count, kept)
             self._object.accept_tokens(dropped)
-            self.accepted_tokens, self._ignored = accepted, ignored
             raise ValueError(
                 f"new_output_ids[{shared + count}], token {self._name(added[count])}, is not "
                 "allowed; nothing has moved"
             )
-        self.accepted_tokens = kept + added
+        self.accepted_tokens, self._ignored = kept + added, 0
 
     def _take_back(self, count: int, kept: Sequence[int]) -> None:
         """Takes back the last `count` tokens of the object, behind which it has accepted `kept`. An object

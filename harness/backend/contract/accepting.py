@@ -11,7 +11,7 @@ from harness.backend.contract.place import (
     starts,
     step,
 )
-from harness.backend.grammar import Adapter
+from harness.backend.grammar import Adapter, is_bool, is_count
 
 
 def check_a_valid_output_is_accepted_to_its_end(adapter: Adapter) -> None:
@@ -29,6 +29,19 @@ def check_a_valid_output_is_accepted_to_its_end(adapter: Adapter) -> None:
             start,
             f"{adapter.vocabulary.decode(tokens)!r} is complete, but not accepting",
         )
+
+
+def check_answers_are_bools_and_counts(adapter: Adapter) -> None:
+    for place in places(adapter):
+        grammar_object, token = place.reach(), step(place)
+        answers = {name: getattr(grammar_object, name)() for name in ("is_accepting", "is_terminated")}
+        if token is not None:
+            answers["accept_token"] = place.reach().accept_token(token)
+            count = grammar_object.accept_tokens([token])
+            kind = type(count).__name__
+            expect(is_count(count, 1), place, f"accept_tokens gives a {kind}, not how many of 1 it takes")
+        for method, answer in answers.items():
+            expect(is_bool(answer), place, f"{method} gives a {type(answer).__name__}, not bool")
 
 
 def check_a_refused_token_does_not_move(adapter: Adapter) -> None:

@@ -55,6 +55,24 @@ class RefusesTheDigitTwo(ReferenceObject):
         return b"2" not in self.vocabulary.tokens[token] and super().may_take(token)
 
 
+@object_breaks("answers_are_bools_and_counts")
+class AcceptsWithANumber(ReferenceObject):
+    def accept_token(self, token: int) -> Any:
+        return int(super().accept_token(token))
+
+
+@object_breaks("answers_are_bools_and_counts")
+class CountsWithAFraction(ReferenceObject):
+    def accept_tokens(self, tokens: Sequence[int]) -> Any:
+        return float(super().accept_tokens(tokens))
+
+
+@object_breaks("answers_are_bools_and_counts")
+class AnswersWithANumber(ReferenceObject):
+    def is_accepting(self) -> Any:
+        return int(super().is_accepting())
+
+
 @object_breaks(
     "a_refused_token_does_not_move",
     "a_right_token_is_accepted_after_a_refused_one",
