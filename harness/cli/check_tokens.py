@@ -73,7 +73,8 @@ def _lines(backend: str, vocabulary: str, looked: Looked) -> Iterator[str]:
 
 def _answer(backend: str, vocabulary: str, looked: Looked) -> str:
     if looked.reading.refused:
-        return f"{backend} does not take {vocabulary}: {looked.reading.refused}"
+        refused = one_line(looked.reading.refused, 300, spelled=True)
+        return f"{backend} does not take {vocabulary}: {refused}"
     wrong = looked.reading.wrong + len(looked.misread)
     if wrong:
         return f"{backend} reads {wrong:,} of {looked.size:,} ids of {vocabulary} wrongly"

@@ -16,10 +16,11 @@ from harness.backend.grammar import Adapter, Grammar, UnsupportedGrammar
 from harness.backend.known_tokens import bytes_of_stored_map
 from harness.backend.registry import make, parse_spec
 from harness.backend.token_bytes.compare import KINDS, kind_of, wrong_tokens
-from harness.backend.token_bytes.look import Asked, reading_of, wrong_of
+from harness.backend.token_bytes.look import Asked, Looked, Reading, reading_of, wrong_of
 from harness.backend.token_bytes.place import place_of
 from harness.backend.token_bytes.probe import held, sample, shown
 from harness.backend.vocabulary import Vocabulary, load_vocabulary
+from harness.cli import check_tokens
 from harness.cli.main import main
 
 
@@ -183,6 +184,8 @@ def test_a_loader_that_refuses_declines_every_grammar(pieces: Vocabulary) -> Non
     stated = Asked(adapter).answer({"op": "stated"}, b"")[0]
     assert stated["reading"]["refused"] == adapter.refused_vocabulary
     assert stated["wrong"] == []
+    looked = Looked(1, Reading("", "no\n\x1b[31m", False, 0, {}, ()), [], {}, 0)
+    assert check_tokens._answer("X", "bytes", looked) == r"X does not take bytes: no\n\x1b[31m"
     assert make(parse_spec("lm-format-enforcer:loader=bytes"), pieces).compile(Grammar("regex", "a"))
 
 

@@ -92,7 +92,7 @@ def bounded() -> Iterator[tuple[str, int | None]]:
     yield "sglang:wrapper=llguidance:max_whitespace=3", 3
 
 
-@pytest.mark.parametrize(("spec", "longest"), bounded())
+@pytest.mark.parametrize(("spec", "longest"), list(bounded()))
 def test_white_space_ends_where_the_option_says(spec: str, longest: int | None) -> None:
     adapter = backend(spec)
     findings, seen = looked_at(adapter, "json_schema", SCHEMA, *DOCUMENTS)

@@ -5,14 +5,23 @@ from __future__ import annotations
 import os
 import select
 import signal
+import struct
 import time
 from collections.abc import Callable
 from contextlib import suppress
 
+from harness.backend.process.system import kill
+
+SIZE = struct.Struct(">Q")
+"""Stands before the answer. The end of the pipe does not tell where it ends: a process that the work leaves
+running has the pipe too."""
+LOOK_SECONDS = 0.1
+"""How often it is looked whether the child has ended without an answer."""
+
 
 def answer_of_a_child(work: Callable[[], str], seconds: float) -> str | None:
-    """Returns what the work returns; None if it raises, dies, or takes longer. Where no process can fork, the
-    work is done in this one."""
+    """Returns what the work returns; None if it raises, dies, or takes longer. What the work leaves running
+    in the child's group is ended. Where no process can fork, the work is done in this one."""
     if not hasattr(os, "fork"):
         return work()
     read, write = os.pipe()
@@ -21,25 +30,38 @@ def answer_of_a_child(work: Callable[[], str], seconds: float) -> str | None:
         code = 1
         try:
             os.close(read)
+            os.setsid()
+            text = work().encode()
             with os.fdopen(write, "wb") as pipe:
-                pipe.write(work().encode())
+                pipe.write(SIZE.pack(len(text)) + text)
             code = 0
         finally:
             os._exit(code)
     os.close(write)
-    answer, whole = b"", False
+    answer = bytearray()
     until = time.monotonic() + seconds
+    ended, status = 0, 1
     try:
-        while select.select([read], [], [], max(0.0, until - time.monotonic()))[0]:
-            part = os.read(read, 1 << 16)
-            if not part:
-                whole = True
+        while not _is_whole(answer) and time.monotonic() < until:
+            ended, status = (ended, status) if ended else os.waitpid(child, os.WNOHANG)
+            if select.select([read], [], [], 0.0 if ended else LOOK_SECONDS)[0]:
+                part = os.read(read, 1 << 16)
+                if not part:
+                    break
+                answer += part
+            elif ended:
                 break
-            answer += part
+        if _is_whole(answer) and not ended:
+            ended, status = os.waitpid(child, 0)
     finally:
         os.close(read)
-        if not whole:
-            with suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-    return answer.decode() if whole and status == 0 else None
+        with suppress(ProcessLookupError):  # not yet its leader, or nothing is left in it
+            os.killpg(child, signal.SIGKILL)
+        if not ended:
+            kill(child)
+            os.waitpid(child, 0)
+    return answer[SIZE.size :].decode() if _is_whole(answer) and status == 0 else None
+
+
+def _is_whole(answer: bytearray) -> bool:
+    return len(answer) >= SIZE.size and len(answer) == SIZE.size + SIZE.unpack_from(answer)[0]
