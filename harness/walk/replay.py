@@ -224,8 +224,7 @@ class _Replay:
         return as_bool(self.grammar_object.is_accepting(), "is_accepting")
 
     def too_slow(self, spent: int, index: int) -> Observation:
-        text = f"its calls had taken {spent / 1e9:.3g} s together after token {index} of {len(self.tokens)}"
-        return self.observation("timeout", "walk", text)
+        return self.observation("timeout", "walk", too_slow_text(spent, index, len(self.tokens)))
 
     def refused_token(self, index: int, allowed: bool, accepted: bool) -> Observation:
         """Returns the observation of a token that the mask, `accept_token` or both refuse."""
@@ -297,6 +296,11 @@ class _Replay:
             findings=tuple(self.findings),
             samples=self.samples.tobytes(),
         )
+
+
+def too_slow_text(spent_ns: int, index: int, tokens: int) -> str:
+    """Returns what is said of a walk that ends because its calls take too long together."""
+    return f"its calls had taken {spent_ns / 1e9:.3g} s together after token {index} of {tokens}"
 
 
 CALLS_OF_THE_BACKEND = {

@@ -82,6 +82,15 @@ def test_each_answer_has_the_runs_time_and_not_the_whole_walk() -> None:
     assert any(message.get("few_suffice") for message in again.messages)
 
 
+def test_a_walk_whose_calls_take_too_long_together_ends_as_in_the_run() -> None:
+    """No mask takes half a second, and all together may take one and a half."""
+    walk = walked_by(".slow:Slow", "a*", b"a" * 30, options="fill_ms=200")
+    again = replayed(replace(walk, timeout_s=0.5))
+    shown = to_json(again)
+    assert shown["lost"].startswith("its calls had taken 1.") and shown["lost"].endswith(" of 30")
+    assert len(shown["walked"]) <= 8 and not any("few_suffice" in message for message in again.messages)
+
+
 def test_a_loss_with_the_few_tokens_of_a_script_is_none_of_the_failure() -> None:
     again = replayed(walked_by(".slow:HangsOnFewTokens", "ab", b"ab", "probe"))
     shown = to_json(again)

@@ -233,6 +233,15 @@ def test_a_crash_or_a_hang_costs_one_candidate(name: str) -> None:
     )
 
 
+def test_calls_that_take_too_long_together_are_seen_again() -> None:
+    outcome = Outcome("broken", "timeout", "walk")
+    slow = fault("miniatures.slow:Slow:fill_ms=100", "regex", "a*", b"a" * 30, outcome)
+    with Bench(slow) as bench:
+        seen = bench.try_(Candidate(slow.grammar, slow.content, ()), None, 0.25)
+    assert observed(seen, None) == [outcome] and seen["text"].endswith(" of 30")
+    assert (slow.limit_s, replace(slow, outcome=OVER).limit_s) == (30.0, 10.0)
+
+
 def test_another_harm_is_not_taken_for_the_same() -> None:
     """A crash elsewhere, by another signal, a hang, another error, a refusal of something else."""
     crash = {"status": "crash", "phase": "fill", "signal": "SIGSEGV", "text": "killed by SIGSEGV"}

@@ -4,6 +4,7 @@ did."""
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from time import perf_counter_ns
 from typing import Any
 
 from harness.backend.arm import pinned
@@ -13,12 +14,13 @@ from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
 from harness.backend.vocabulary import Vocabulary
 from harness.cases.case import Instance
-from harness.checks import asks_for_forced_text
+from harness.checks import SLOW, asks_for_forced_text
 from harness.diagnose.repro.find import Failure
-from harness.diagnose.shrink.stepping import small_vocabulary, spelled, stepped_on, tokens_of, words_of
+from harness.diagnose.shrink.stepping import Step, small_vocabulary, spelled, stepped_on, tokens_of, words_of
 from harness.outcomes.outcome import fault_of
-from harness.rows.row import Finding
+from harness.rows.row import CHECKS_MODE, Finding
 from harness.serve.live.judging import MODE as LIVE
+from harness.walk.replay import too_slow_text
 
 EXAMPLES = 20
 LOAD_SECONDS = 300.0
@@ -46,6 +48,7 @@ def replay(failure: Failure) -> list[dict[str, Any]]:
         "tokens": failure.instance.tokens,
         "walk": walk_of(failure.finding),
         "ends": failure.finding is not None and bool(fault_of(failure.finding).wrote),
+        "most_ns": _most_ns(failure),
     }
     messages: list[dict[str, Any]] = []
     service = Service(
@@ -64,6 +67,13 @@ def replay(failure: Failure) -> list[dict[str, Any]]:
             messages.append(answer["message"])
             question = {}
             seconds = LOAD_SECONDS if answer["message"] == ENDED else failure.timeout_s
+
+
+def _most_ns(failure: Failure) -> float | None:
+    """Returns the nanoseconds that the calls of the walk may take together, as in the run; None for what a
+    check walked, which had another limit there."""
+    is_of_check = failure.finding is not None or failure.row.mode == CHECKS_MODE
+    return None if is_of_check else SLOW * failure.timeout_s * 1e9
 
 
 def walk_of(finding: Finding | None) -> tuple[int, ...] | None:
@@ -110,13 +120,13 @@ def _messages(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
     script = "" if walk is None else adapter.script(grammar)
     yield {"script": script, "library": library_of(adapter), "walk": walk}
     try:
-        steps = yield from _steps(adapter, grammar, tokens)
+        steps = yield from _steps(adapter, grammar, tokens, question["most_ns"])
     except GeneratorExit:
         raise
     except BaseException as error:
         yield {"said": f"{type(error).__name__}: {error}"[:2000]}
         return
-    if walk is None:
+    if walk is None or steps is None:
         return
     yield ENDED
     try:
@@ -144,22 +154,38 @@ def _again(
 
 
 def _steps(
-    adapter: Adapter, grammar: Grammar, tokens: list[int]
-) -> Generator[dict[str, Any], None, list[tuple[bool, bool]]]:
-    """Yield a message for each step, and return which steps were allowed and accepted."""
+    adapter: Adapter, grammar: Grammar, tokens: list[int], most_ns: float | None
+) -> Generator[dict[str, Any], None, list[tuple[bool, bool]] | None]:
+    """Yield a message for each step, and return which steps were allowed and accepted; None if they took more
+    than `most_ns` nanoseconds together, which ends the walk."""
     vocabulary = adapter.vocabulary
     steps = []
     yield {"said": "for each token: does the mask allow it, is it accepted"}
     grammar_object = adapter.compile(grammar).start()
     yield GOES_ON
-    for step in stepped_on(adapter, grammar_object, tokens):
+    for step, spent_ns in _timed(stepped_on(adapter, grammar_object, tokens)):
         steps.append((step.allowed, step.accepted))
         yield {"step": [step.token, _name(vocabulary, step.token), step.allowed, step.accepted]}
         if step.refused or (len(steps) == len(tokens) and step.token not in vocabulary.eos_tokens):
             examples = [f"{token} {_name(vocabulary, token)}" for token in step.allowed_tokens[:EXAMPLES]]
             more = ["..."] * (len(step.allowed_tokens) > EXAMPLES)
             yield {"allowed": examples + more, "count": len(step.allowed_tokens)}
+        if most_ns is not None and spent_ns > most_ns and len(steps) < len(tokens):
+            yield {"lost": too_slow_text(spent_ns, len(steps) - 1, len(tokens) - 1)}
+            return None
     return steps
+
+
+def _timed(steps: Iterator[Step]) -> Iterator[tuple[Step, int]]:
+    """Yields each step, and how many nanoseconds all up to it took together."""
+    spent_ns = 0
+    while True:
+        began = perf_counter_ns()
+        step = next(steps, None)
+        spent_ns += perf_counter_ns() - began
+        if step is None:
+            return
+        yield step, spent_ns
 
 
 def _name(vocabulary: Vocabulary, token: int) -> str:

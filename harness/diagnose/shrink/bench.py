@@ -50,9 +50,13 @@ class Bench:
         self._services.clear()
 
     def try_(self, candidate: Candidate, valid: bool | None, deadline: float) -> dict[str, Any]:
-        """Returns what the backend makes of the candidate."""
+        """Returns what the backend makes of the candidate. The deadline, in seconds, is that of the whole
+        trial; where the calls of a walk took too long together, that of these, of which none may be late."""
         self.tried += 1
-        return self._ask("check" if self._fault.check else "walk", candidate, deadline, valid=valid)
+        fault = self._fault
+        seconds = deadline + fault.timeout_s if fault.is_slow_walk else deadline
+        most_ns = deadline * 1e9 if fault.is_slow_walk else None
+        return self._ask("check" if fault.check else "walk", candidate, seconds, valid=valid, most_ns=most_ns)
 
     def script(self, candidate: Candidate) -> tuple[str, str]:
         """Returns the adapter's lines for its grammar (empty if there are none), and its library with the

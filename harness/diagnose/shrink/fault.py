@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.backend.grammar import Grammar
+from harness.checks import SLOW
 from harness.rows.row import BROKEN, DECLINED, Finding, Row, Status, Verdict, finding_from_json, verdict
 
 
@@ -61,6 +62,16 @@ class Fault:
     """The case's options: `draft`, `format`."""
     timeout_s: float = 10.0
     memory_bytes: int = 4 << 30
+
+    @property
+    def is_slow_walk(self) -> bool:
+        """Is it that no call of the walk was late, but that all of them took too long together?"""
+        return (self.outcome.status, self.outcome.phase) == ("timeout", "walk")
+
+    @property
+    def limit_s(self) -> float:
+        """Returns the seconds that the run gave to what took too long: one call, or a walk's together."""
+        return SLOW * self.timeout_s if self.is_slow_walk else self.timeout_s
 
 
 @dataclass(frozen=True)

@@ -73,9 +73,9 @@ class _Search:
     ) -> None:
         self.fault, self.bench, self.validity = fault, bench, validity
         self.is_hang = fault.outcome.status == "timeout"
-        self.deadline = min(fault.timeout_s, hang_seconds) if self.is_hang else fault.timeout_s
+        self.deadline = min(fault.limit_s, hang_seconds) if self.is_hang else fault.timeout_s
         self.hang_seconds = hang_seconds
-        self.longest = min(fault.timeout_s, max(hang_seconds, LONGEST_SHARE * seconds))
+        self.longest = min(fault.limit_s, max(hang_seconds, LONGEST_SHARE * seconds))
         """The seconds for which what is returned must hang, where hanging is the failure."""
         self.rechecks = self.is_hang and self.longest > self.deadline
         kept = RECHECKS if self.rechecks else 0
@@ -270,8 +270,8 @@ class _Search:
         candidate, answer = best.candidate, best.answer
         walk: list[str] | None = answer.get("walk")
         text = answer.get("text", "")
-        if self.is_hang and shown and self.longest < self.fault.timeout_s:
-            text = f"{text}; the run waited {self.fault.timeout_s:g} s"
+        if self.is_hang and shown and self.longest < self.fault.limit_s:
+            text = f"{text}; the run waited {self.fault.limit_s:g} s"
         is_as_valid = self._is_judged or (candidate.grammar, candidate.content) == (
             self.fault.grammar,
             self.fault.content,

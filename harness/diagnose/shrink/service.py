@@ -4,6 +4,7 @@ of one candidate. Each candidate has a child of its own, which may be lost.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -116,7 +117,10 @@ def answer(loaded: Loaded, question: dict[str, Any], progress: Progress) -> dict
     if content is None:
         observation = first_mask(compiled.grammar, adapter.vocabulary, adapter.mask_format, progress)
     else:
-        observation = walk(compiled.grammar, adapter.vocabulary, tokens, adapter.mask_format, progress)
+        most_ns = math.inf if question["most_ns"] is None else question["most_ns"]
+        observation = walk(
+            compiled.grammar, adapter.vocabulary, tokens, adapter.mask_format, progress, most_ns
+        )
     kept = {
         name: value
         for name, value in vars(observation).items()
