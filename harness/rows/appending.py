@@ -55,9 +55,13 @@ class Appender:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.figures.close()
         self.lines.close()
+        if kind is not None and issubclass(kind, BadInput) and not self.count:
+            # What was asked cannot be done, and a record of nothing would be in the way of the next try.
+            os.unlink(self.figures.name)
+            os.unlink(self.lines.name)
 
     def append(self, kind: str, line: dict[str, Any], figures: bytes | None = b"") -> None:
         """Appends one line. Its int64s reach their file before the line that names them does; None means that

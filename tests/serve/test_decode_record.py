@@ -193,6 +193,15 @@ def test_the_settings_of_a_load_stand_together() -> None:
     assert loads == sorted(loads, key=loads.index)
 
 
+def test_the_number_of_drafts_is_that_of_settings_which_draft() -> None:
+    usual = Setting("", draft_tokens=8, texts=64)
+    planned, switched = experiment(usual, ("x",))
+    for each in (*planned, *settings(PROFILES["full"], usual, ("x",))):
+        assert each.draft_tokens == (8 if each.strategy == "speculative" else 4)
+    sides = [planned[each[side]] for each in switched for side in ("off", "on")]
+    assert {each.texts for each in sides} == {64}, "what is asked for is asked of every mechanism"
+
+
 def test_the_experiment_switches_one_knob_at_a_time() -> None:
     planned, switched = experiment(Setting("", prompt_tokens=16), ("x",))
     loads = [each.plain for each in planned]

@@ -12,7 +12,7 @@ import numpy as np
 from harness.serve.decode import goodness, overhead, right
 from harness.serve.decode.goodness import Goodness
 from harness.serve.decode.record import DecodedBatch, Decoding, Judged, Role
-from harness.serve.decode.setting import Setting
+from harness.serve.decode.setting import Setting, without_idle_drafts
 from harness.serve.requests import latency
 from harness.serve.requests.latency import Objectives
 from harness.walk.loop import accounting
@@ -129,11 +129,12 @@ class Decoded:
     def stepwise(self, cell: DecodeCell) -> Key | None:
         """Returns the key of the same setting with one token a pass. None for stepwise itself, and if it was
         not run."""
-        wanted = stepwise_of(cell.setting)
-        if cell.role == "none" or cell.setting == wanted:
+        if cell.role == "none" or cell.strategy == "stepwise":
             return None
+        settings, wanted = self.decoding.setup.settings, stepwise_of(cell.setting)
         for arm, role, place in self.batches:
-            if arm == cell.arm and role == "constrained" and self.decoding.setup.settings[place] == wanted:
+            # A record that was made before idle drafts were left out has them in its stepwise settings.
+            if arm == cell.arm and role == "constrained" and without_idle_drafts(settings[place]) == wanted:
                 return arm, role, place
         return None
 
@@ -248,7 +249,7 @@ class Decoded:
 
 def stepwise_of(setting: Setting) -> Setting:
     """Returns the same setting, one token a pass."""
-    return replace(setting, strategy="stepwise", draft_tokens=Setting.draft_tokens)
+    return without_idle_drafts(replace(setting, strategy="stepwise"))
 
 
 def _levels(requests: Iterable[Completed], figure: Callable[[Completed], float | None]) -> Levels:

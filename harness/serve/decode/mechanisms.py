@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.serve.decode.setting import OWN, Setting
+from harness.serve.decode.setting import OWN, Setting, without_idle_drafts
 
 WORKLOADS = ("function_calls", "all_forced", "nothing_forced")
 BATCHES = (1, 8)
@@ -29,8 +29,9 @@ class Mechanism:
 
 def mechanisms(usual: Setting) -> list[Mechanism]:
     """Returns every switch under the load of `usual`; `usual` itself is one side of most of them."""
+    drafting, usual = usual, without_idle_drafts(usual)
     listed = [
-        Mechanism(strategy, usual, replace(usual, strategy=strategy))
+        Mechanism(strategy, usual, without_idle_drafts(replace(drafting, strategy=strategy)))
         for strategy in ("jump_forward", "interleaved", "speculative")
     ]
     listed += [
@@ -40,7 +41,7 @@ def mechanisms(usual: Setting) -> list[Mechanism]:
         Mechanism("compile_cache", replace(usual, cache=False), usual),
     ]
     if usual.batch in RATES:
-        cold = replace(usual, cache=False, rate=RATES[usual.batch], texts=2 * usual.batch)
+        cold = replace(usual, cache=False, rate=RATES[usual.batch], texts=max(2 * usual.batch, usual.texts))
         listed.append(Mechanism("asynchronous_compile", replace(cold, compile_workers=0), cold))
     return listed
 

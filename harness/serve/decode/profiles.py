@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from harness.serve.decode.setting import Setting
+from harness.serve.decode.setting import Setting, without_idle_drafts
 from harness.walk.loop.strategies import strategies
 
 
@@ -37,7 +37,9 @@ def settings(profile: DecodeProfile, usual: Setting, workloads: Sequence[str]) -
     """Returns the profile's settings, with the other knobs of `usual`; settings of one load stand
     together."""
     return tuple(
-        replace(usual, workload=workload, batch=batch, texts=max(profile.texts, batch), strategy=strategy)
+        without_idle_drafts(
+            replace(usual, workload=workload, batch=batch, texts=max(profile.texts, batch), strategy=strategy)
+        )
         for workload in workloads
         for batch in profile.batches
         for strategy in profile.strategies or strategies()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from typing import Any, Literal
 
+from harness.walk.loop.strategies import takes_drafts
+
 Mode = Literal["replay", "greedy", "seeded"]
 Arrivals = Literal["poisson", "gamma", "fixed"]
 Fallback = Literal["unconstrained", "abort"]
@@ -93,6 +95,14 @@ class Setting:
     def from_json(cls, value: dict[str, Any]) -> Setting:
         """Returns the setting with these fields. Raises TypeError for unknown ones."""
         return cls(**value)
+
+
+def without_idle_drafts(setting: Setting) -> Setting:
+    """Returns the setting with the usual number of draft tokens where its strategy drafts nothing, so that
+    settings that do the same are the same."""
+    if takes_drafts(setting.strategy):
+        return setting
+    return replace(setting, draft_tokens=Setting.draft_tokens)
 
 
 _LOAD = ("workload", "strategy", "batch", "texts", "mode", "prompt_tokens", "limit", "rate", "arrivals")

@@ -29,9 +29,14 @@ def strategies() -> dict[str, type[Strategy]]:
     return by_name
 
 
+def takes_drafts(name: str) -> bool:
+    """Returns whether `draft_tokens` means anything to the strategy, which may be unknown here."""
+    kind = strategies().get(name)
+    return kind is not None and "draft_tokens" in inspect.signature(kind).parameters
+
+
 def make_strategy(name: str, vocabulary: Vocabulary, draft_tokens: int) -> Strategy:
     """Returns a fresh strategy, which belongs to one loop. `draft_tokens` goes to the strategies that take
     it."""
-    kind = strategies()[name]
-    drafts = {"draft_tokens": draft_tokens} if "draft_tokens" in inspect.signature(kind).parameters else {}
-    return kind(vocabulary, **drafts)
+    drafts = {"draft_tokens": draft_tokens} if takes_drafts(name) else {}
+    return strategies()[name](vocabulary, **drafts)
