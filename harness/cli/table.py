@@ -175,15 +175,14 @@ def tell_of_parts(folders: list[Path], file: TextIO | None = None) -> None:
 
 def completeness(folders: list[Path]) -> int:
     """Returns 0, or 3 with a line on stderr for each run that has no end."""
-    from harness.rows.again import resume
+    from harness.rows.again import how_to_complete
     from harness.rows.store import has_rows, read_end, read_info
 
     missing = [folder for folder in folders if has_rows(folder) and read_end(folder) is None]
     for folder in missing:
         print(
             one_line(
-                f"grammarbench: {folder} is incomplete (no end); `{resume(folder, read_info(folder))}` "
-                "completes it"
+                f"grammarbench: {folder} is incomplete (no end); {how_to_complete(folder, read_info(folder))}"
             ),
             file=sys.stderr,
         )

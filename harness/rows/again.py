@@ -22,6 +22,9 @@ ONE_VOCABULARY = ("measure", "decode")
 SUFFIX = {"run": "walked", "measure": "measured", "decode": "decoded", "kernels": "kernels"}
 """The suffix that a command's output folder gets behind the name of the run's."""
 
+NO_WAY_ON = "a live session cannot be gone on with; repeat its command with another --out"
+"""What is said of an incomplete run that no command completes."""
+
 
 def suites_of(info: RunInfo) -> list[str]:
     """Returns the run's suites as its command named them, or else those of its suites that come with the
@@ -57,10 +60,19 @@ def more(verb: str, runs: Sequence[tuple[Path, RunInfo]], specs: Sequence[str], 
     return shlex.join([*words, *options, "--out", folder])
 
 
+def how_to_complete(folder: Path, info: RunInfo) -> str:
+    """Returns what becomes of an incomplete run, to stand behind `; `: the command that completes it, or that
+    none does."""
+    command = resume(folder, info)
+    return f"`{command}` completes it" if command else NO_WAY_ON
+
+
 def resume(folder: Path, info: RunInfo) -> str:
-    """Returns the command that completes an incomplete run, or the advice that rests on it. If no command of
-    ours made the run, or it was put together, it is `run --resume` with the folder and what it holds of its
-    options."""
+    """Returns the command that completes an incomplete run, or the advice that rests on it; nothing for a
+    live session. If no command of ours made the run, or it was put together, it is `run --resume` with the
+    folder and what it holds of its options."""
+    if info.argv[:1] == ("live",):
+        return ""
     experiment = folder / EXPERIMENT
     if info.argv[:1] == ("merge",) and experiment.is_file():
         return shlex.join(["grammarbench", "run", str(experiment), "--resume", "--out", str(folder)])

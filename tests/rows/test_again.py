@@ -14,7 +14,7 @@ import synthetic
 
 from harness.backend.arm import Arm
 from harness.cli.main import main, parser
-from harness.rows.again import more, resume, spec_of, suites_of
+from harness.rows.again import how_to_complete, more, resume, spec_of, suites_of
 from harness.rows.row import RunInfo
 from harness.rows.store import read_info
 
@@ -94,6 +94,8 @@ def test_a_run_that_was_put_together_is_completed_by_what_it_holds(tmp_path: Pat
     assert shlex.split(resume(tmp_path, merged))[1:] == ["run", "--resume", "--out", str(tmp_path)]
     (tmp_path / "experiment.toml").touch()
     assert shlex.split(resume(tmp_path, merged))[1:3] == ["run", f"{tmp_path}/experiment.toml"]
+    assert "cannot be gone on with" in how_to_complete(tmp_path, info("live", "--url", "http://x"))
+    assert how_to_complete(tmp_path, merged) == f"`{resume(tmp_path, merged)}` completes it"
 
 
 def test_the_page_s_commands_run_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,9 @@ from harness.checks import BACKEND_ERROR
 from harness.errors import Incomplete
 from harness.outcomes import outcome
 from harness.outcomes.case_state import OVER, UNDER
+from harness.rows.again import how_to_complete
 from harness.rows.row import BROKEN, CHECKS_MODE, OURS, OUT_OF_TIME, VERDICTS, Row
-from harness.rows.store import read_end, read_rows
+from harness.rows.store import read_end, read_info, read_rows
 
 TIMEOUT = "timeout"
 
@@ -178,7 +179,6 @@ def faults_of_rows(rows: Iterable[Row]) -> RunFaults:
 def faults_of_run(folder: Path) -> RunFaults:
     """Returns the faults of every case of a run. Raises BadInput, and Incomplete for a run without end."""
     if read_end(folder) is None:
-        raise Incomplete(
-            f"{folder}: the run is incomplete, and never gates; `grammarbench run --resume` completes it"
-        )
+        how = how_to_complete(folder, read_info(folder))
+        raise Incomplete(f"{folder}: the run is incomplete, and never gates; {how}")
     return faults_of_rows(read_rows(folder))

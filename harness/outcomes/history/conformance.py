@@ -22,6 +22,7 @@ from harness.errors import BadInput, Incomplete
 from harness.outcomes.case_state import CaseState
 from harness.outcomes.history.measurements import NewFile, new_file, read_lines
 from harness.outcomes.outcome import CaseRows
+from harness.rows.again import how_to_complete
 from harness.rows.row import OUT_OF_TIME, Row
 from harness.rows.sample import sample_of
 from harness.rows.store import read_end, read_info, read_rows
@@ -115,12 +116,10 @@ def judged(counts: Counts) -> int:
 def outcomes_file(history: Path, folder: Path) -> NewFile:
     """Returns the file of how many cases work in a complete run. Raises BadInput, also if it is there
     already."""
-    if read_end(folder) is None:
-        raise Incomplete(
-            f"{folder}: the run is incomplete and goes into no history; `grammarbench run "
-            "--resume` completes it"
-        )
     info = read_info(folder)
+    if read_end(folder) is None:
+        how = how_to_complete(folder, info)
+        raise Incomplete(f"{folder}: the run is incomplete and goes into no history; {how}")
     if info.shard:
         raise BadInput(
             f"{folder}: shard {info.shard} of a run goes into no history; put the shards "

@@ -18,7 +18,7 @@ from harness.outcomes.history import measurements
 from harness.outcomes.repro_command import repro_words
 from harness.outcomes.result.parts import Arm, Change, Counts, Failing, Figure, Kind, Result
 from harness.outcomes.summary import ArmSummary, each_taken_in, summarize
-from harness.rows.again import resume
+from harness.rows.again import how_to_complete
 from harness.rows.machine import hardware, hardware_key
 from harness.rows.row import Row, RunInfo
 from harness.rows.sample import sample_of
@@ -59,7 +59,7 @@ def result_of(
     changes: list[Change] = []
     gate: Gate
     if end is None:
-        gate = Gate("incomplete", "", (f"the run has no end; `{resume(run, info)}` completes it",))
+        gate = Gate("incomplete", "", (f"the run has no end; {how_to_complete(run, info)}",))
     elif why := why_not_whole(run, end, sum(arm.rows for arm in arms)):
         gate = Gate("incomplete", "", (f"{run}: {why}",))
     elif recorded and recorded.end is None:

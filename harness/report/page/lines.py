@@ -66,7 +66,7 @@ class RunSeen:
 
     @property
     def resume(self) -> str:
-        """Returns the command that completes the run."""
+        """Returns the command that completes the run; nothing where none does."""
         return resume(self.folder, self.info)
 
     @property
