@@ -28,12 +28,14 @@ from harness.diagnose.repro import (
     shrink_failure,
     shrunk_script,
     shrunk_to_json,
+    to_json,
 )
 from harness.diagnose.repro.show import Replayed
 from harness.diagnose.repro.shrunk import fault_of
 from harness.diagnose.shrink import Outcome, Shrunk, outcome_of
 from harness.errors import BadInput
 from harness.rows.row import CHECKS_MODE, Finding, Row
+from harness.serve.live.judging import MODE as LIVE
 
 HARMFUL = Arm("miniatures:SegfaultsInFill", "", "", "regex", ("regex",), "bitmask")
 
@@ -141,7 +143,7 @@ def test_a_finding_is_shown_by_the_walk_to_the_token_in_question(run: Path) -> N
 def test_a_crash_is_shown_and_shrunk(run: Path) -> None:
     failure = find_failure(run, "boom", "miniatures:SegfaultsInFill", None, None)
     shown = show(replayed(failure))
-    assert "killed by SIGSEGV" in shown and "there is no script" in shown
+    assert "killed by SIGSEGV" in shown and "there is no script: the adapter brings none" in shown
     small = shrink_failure(failure)
     assert small.shown and small.grammar.text == "boom" and small.script == ""
     text = show_shrunk(failure, small, shrunk_script(small))
@@ -246,4 +248,28 @@ def test_a_special_token_has_no_script(run: Path) -> None:
     special = next(token for token in vocabulary.special_tokens if token != vocabulary.eos_token)
     noted = Finding("special", 0, "", walk=(special,))
     shown = show(replayed(failure_with(row(0, OUTLINES, 0, findings=(noted,)), noted)))
-    assert "there is no script" in shown and vocabulary.special_tokens[special] in shown
+    assert "there is no script: the walk has a special token" in shown
+    assert vocabulary.special_tokens[special] in shown
+
+
+def test_what_a_live_server_wrote_is_not_here() -> None:
+    """Neither step by step nor made smaller."""
+    live = failure_with(row(0, OUTLINES, 0, mode=LIVE, accepted=False))
+    shown = show(replayed(live))
+    assert "  not here: a live server wrote it" in shown and "no script: it was not walked again" in shown
+    with pytest.raises(BadInput, match="not here: a live server wrote it"):
+        shrink_failure(live)
+
+
+def test_the_second_of_two_equal_instances_is_called_the_second() -> None:
+    twice = replace(CASES[0], instances=CASES[0].instances[:1] * 2)
+    again = Replayed(replace(failure_with(row(0, OUTLINES, 1)), case=twice), [], "")
+    assert "\ninstance 1 (one), valid:" in show(again) and to_json(again)["instance"] == 1
+
+
+def test_why_it_is_no_smaller_is_told() -> None:
+    failure = failure_with(row(0, OUTLINES, 0, accepted=False))
+    ended = shrunk_to(Outcome("over_constrained"))
+    assert "the budget ended" in show_shrunk(failure, ended, "")
+    untried = show_shrunk(failure, replace(ended, untried="our judge disagrees"), "")
+    assert "nothing smaller was tried, because our judge disagrees" in untried and "budget" not in untried

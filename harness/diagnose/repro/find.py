@@ -33,6 +33,11 @@ class Failure:
     """The interpreter of the environment that holds the backend at its version."""
 
     @property
+    def number(self) -> int | None:
+        """Returns the index of the instance; None where the case has none."""
+        return _along(self.row, self.case, self.finding)
+
+    @property
     def is_of_instance(self) -> bool:
         """Was it seen along the instance? A check may have made a walk of its own."""
         finding = self.finding
@@ -71,9 +76,7 @@ def find_failure(
     check = check and check.replace(" ", "_")  # the report writes it with blanks
     row, finding = _chosen(rows, number, check)
     (case,) = (case for suite, case in suites_and_cases if (suite, case.id) == (row.suite, row.case_id))
-    along = row.instance if row.instance is not None else finding.instance if finding is not None else None
-    if along is None and case.instances:
-        along = 0
+    along = _along(row, case, finding)
     if along is not None and not 0 <= along < len(case.instances):
         raise BadInput(
             f"{folder}: a row of that case, or its finding, is of instance {along}, and the case has "
@@ -83,6 +86,16 @@ def find_failure(
     whose = (row.backend, row.backend_version, row.options)
     its_arm = next(one for one in info.arms if (one.backend, one.version, one.options) == whose)
     return Failure(row, case, instance, finding, info.timeout_s, info.memory_bytes, python_of(its_arm))
+
+
+def _along(row: Row, case: Case, finding: Finding | None) -> int | None:
+    """Returns the index of the instance along which it was seen, the first where neither row nor finding says
+    which; None where the case has none."""
+    if row.instance is not None:
+        return row.instance
+    if finding is not None and finding.instance is not None:
+        return finding.instance
+    return 0 if case.instances else None
 
 
 def _rows_of(

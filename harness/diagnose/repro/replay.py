@@ -22,6 +22,8 @@ from harness.rows.row import CHECKS_MODE, Finding
 from harness.serve.live.judging import MODE as LIVE
 from harness.walk.replay import too_slow_text
 
+NOT_HERE = "not here: a live server wrote it; `grammarbench live` asks it anew"
+"""What is said where nothing can be walked again."""
 EXAMPLES = 20
 LOAD_SECONDS = 300.0
 
@@ -37,7 +39,7 @@ def replay(failure: Failure) -> list[dict[str, Any]]:
     Raises BadInput where another version than the run's is installed.
     """
     if failure.row.mode == LIVE:
-        return [{"lost": "not here: a live server wrote it; `grammarbench live` asks it anew"}]
+        return [{"lost": NOT_HERE}]
     row = failure.row
     question: dict[str, Any] = {
         "spec": pinned(row, row.backend_version),

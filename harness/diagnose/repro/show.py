@@ -65,7 +65,7 @@ def show(again: Replayed) -> str:
             )
         elif "said" in message:
             lines.append(f"  {one_line(message['said'], spelled=True)}")
-    return "\n".join([*lines, "", *with_script(again.script)])
+    return "\n".join([*lines, "", *with_script(again.script, _why_no_script(again.messages))])
 
 
 def _instance(failure: Failure) -> list[str]:
@@ -75,9 +75,9 @@ def _instance(failure: Failure) -> list[str]:
     if not failure.is_of_instance:
         return ["no instance: the check made the walk itself", ""]
     instance = failure.instance
-    number = failure.case.instances.index(instance)
+    name = one_line(instance.name, spelled=True)
     return [
-        f"instance {number} ({one_line(instance.name, spelled=True)}), {validity_words(instance.valid)}:",
+        f"instance {failure.number} ({name}), {validity_words(instance.valid)}:",
         indented(instance.content.decode("utf-8", "backslashreplace")),
     ]
 
@@ -93,7 +93,7 @@ def to_json(again: Replayed) -> dict[str, Any]:
         "findings": row.findings,
         "dialect": case.grammar.dialect,
         "grammar": case.grammar.text,
-        "instance": case.instances.index(failure.instance) if failure.is_of_instance else None,
+        "instance": failure.number if failure.is_of_instance else None,
         "content": failure.instance.content.hex() if failure.is_of_instance else None,
         "valid": failure.instance.valid if failure.is_of_instance else None,
         "walked": [dict(zip(("token", "text", "allowed", "accepted"), step, strict=True)) for step in steps],
@@ -135,15 +135,18 @@ def heading(failure: Failure) -> list[str]:
     ]
 
 
-def with_script(text: str) -> list[str]:
-    """Returns the lines at the end of every page."""
-    return [
-        "without GrammarBench:"
-        if text
-        else "there is no script: the adapter brings none, or the walk has a special token",
-        "",
-        text,
-    ]
+def with_script(text: str, why_not: str) -> list[str]:
+    """Returns the lines at the end of every page; `why_not` says why there is no script, where there is
+    none."""
+    return ["without GrammarBench:" if text else f"there is no script: {why_not}", "", text]
+
+
+def _why_no_script(messages: list[dict[str, Any]]) -> str:
+    with_its_script = next((message for message in messages if "script" in message), None)
+    if with_its_script is None:
+        return "it was not walked again"
+    is_special = with_its_script["walk"] is None
+    return "the walk has a special token" if is_special else "the adapter brings none"
 
 
 def validity_words(valid: bool | None) -> str:

@@ -7,17 +7,21 @@ from typing import Any
 from harness.backend.arm import pinned
 from harness.cases.case import Case
 from harness.diagnose.repro.find import Failure
+from harness.diagnose.repro.replay import NOT_HERE
 from harness.diagnose.repro.show import heading, heading_to_json, indented, validity_words, with_script
 from harness.diagnose.repro.standalone import Shown, stand_alone
 from harness.diagnose.shrink import Fault, Outcome, Shrunk, outcome_of, shrink
 from harness.errors import BadInput
 from harness.rows.row import CHECKS_MODE, Row
+from harness.serve.live.judging import MODE as LIVE
 from harness.text import counted, one_line
 
 
 def shrink_failure(failure: Failure) -> Shrunk:
     """Returns the failure, as small as the usual budget makes it. Raises BadInput if the backend does not
-    load, and for an output that is said by its tokens."""
+    load, for what a live server wrote, and for an output that is said by its tokens."""
+    if failure.row.mode == LIVE:
+        raise BadInput(NOT_HERE)
     if failure.instance.tokens:
         raise BadInput("only outputs that are texts are made smaller; this one is said by its tokens")
     return shrink(fault_of(failure), python=failure.python)
@@ -65,8 +69,7 @@ def show_shrunk(failure: Failure, shrunk: Shrunk, script: str) -> str:
     lines = [
         *heading(failure),
         f"shrunk    {outcome}: {sizes}, in {counted(shrunk.steps, 'step')} "
-        f"and {counted(shrunk.tried, 'trial')}"
-        + ("" if shrunk.is_minimal else "; the budget ended, it may get smaller"),
+        f"and {counted(shrunk.tried, 'trial')}" + _why_not_smaller(shrunk),
         f"tokens    {_tokens(failure, shrunk)}",
         *([f"finding   {one_line(shrunk.text, spelled=True)}"] if shrunk.text else []),
         "",
@@ -74,9 +77,15 @@ def show_shrunk(failure: Failure, shrunk: Shrunk, script: str) -> str:
         indented(shrunk.grammar.text),
         f"instance, {validity_words(shrunk.valid)}:" if shrunk.content is not None else "no instance",
         indented((shrunk.content or b"").decode("utf-8", "backslashreplace")),
-        *with_script(script),
+        *with_script(script, "the adapter brings none, or the walk has a special token"),
     ]
     return "\n".join(lines)
+
+
+def _why_not_smaller(shrunk: Shrunk) -> str:
+    if shrunk.untried:
+        return f"; nothing smaller was tried, because {shrunk.untried}"
+    return "" if shrunk.is_minimal else "; the budget ended, it may get smaller"
 
 
 def shrunk_to_json(failure: Failure, shrunk: Shrunk, script: str) -> dict[str, Any]:

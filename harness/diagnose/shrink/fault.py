@@ -97,18 +97,21 @@ class Shrunk:
     tried: int
     """How many candidates were given to the backend."""
     is_minimal: bool
-    """True if no single reduction is left to try; False if the budget ended the search."""
+    """True if no single reduction is left to try; False if the budget ended the search, or if there was
+    none."""
     shown: bool
     """True if the failure was seen again at all; if not, nothing was shrunk."""
     asserts_formats: bool
     """True if the instance's validity is meant with `format` as a constraint."""
     text: str
-    """The words of the last error or finding; or why nothing is smaller."""
+    """The words of the last error or finding."""
     script: str
     """The adapter's own lines; empty if it has none, or if the walk has a special token that no script can
     name."""
     library: str
     """The backend's distribution and its version."""
+    untried: str = ""
+    """Why nothing smaller was tried; empty where it was."""
 
 
 def outcome_of(row: Row, finding: Finding | None = None) -> Outcome:

@@ -97,11 +97,9 @@ class _Search:
                 _Failing(Candidate(self.fault.grammar, self.fault.content, None), {}), 0, shown=False
             )
         if not self._agrees():
-            self.is_spent = True
-            answer = best.answer | {
-                "text": f"our judge does not call the instance {'valid' if self.fault.valid else 'invalid'}"
-            }
-            return self._result(_Failing(best.candidate, answer), 0, shown=True)
+            called = "valid" if self.fault.valid else "invalid"
+            why = f"our judge does not call the instance {called}"
+            return replace(self._result(best, 0, shown=True), untried=why, is_minimal=False)
         self.taken.append(best)
         self._search()
         if self.rechecks and (self._went_back_to_a_hang() or self.is_spent):
