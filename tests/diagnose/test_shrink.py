@@ -233,6 +233,12 @@ def test_a_crash_or_a_hang_costs_one_candidate(name: str) -> None:
     )
 
 
+def test_an_error_that_never_says_the_same_again_is_known_by_its_type() -> None:
+    outcome = outcome_of_end("backend_error", "accept", "", "RuntimeError: somewhere in memory", "broken")
+    small = shrink(fault("miniatures:RaisesInAccept", "regex", "boom[0-9]", b"boom1", outcome))
+    assert small.shown and small.grammar.text == "boom"
+
+
 def test_calls_that_take_too_long_together_are_seen_again() -> None:
     outcome = Outcome("broken", "timeout", "walk")
     slow = fault("miniatures.slow:Slow:fill_ms=100", "regex", "a*", b"a" * 30, outcome)
@@ -254,13 +260,20 @@ def test_another_harm_is_not_taken_for_the_same() -> None:
     error = {"status": "backend_error", "phase": "fill", "text": "ValueError: 3"}
     others += [error, error | {"text": "ValueError: 4"}, error | {"text": "TypeError: 3"}]
     seen = [observed(each, True)[0] for each in [crash, *others]]
-    assert len(set(seen)) == 6 and seen[4] == seen[5], "what an error says may differ, its type may not"
+    assert len(set(seen)) == 6 and seen[4] == seen[5], "what an error counts may differ, its type may not"
+    (overflow,) = observed(error | {"text": "ValueError: table overflow in module A"}, True)
+    (null,) = observed(error | {"text": "ValueError: null pointer in module B"}, True)
+    assert overflow != null, "it may say another thing of another fault"
     refusals = ['Unimplemented keys: ["a", "b"]', 'Unimplemented keys: ["c", "d"]', "Unknown type"]
+    refusals += [f'Unimplemented keys: ["{name}"]' for name in ("dependentRequired", "contains")]
+    refusals += ["{'type': 'array', 'a': 1}"]
     said = [
         observed({"status": "unsupported", "text": f"UnsupportedGrammar: {each}"}, True)[0]
         for each in refusals
     ]
     assert said[0] == said[1] != said[2]
+    assert len({said[0], said[3], said[4]}) == 3, "another keyword is another reason"
+    assert said[5].kind == "UnsupportedGrammar: {: , : }", "the keys of a grammar that is told are none"
     walked = {
         "status": "ok",
         "accepted": False,

@@ -8,7 +8,11 @@ from typing import Any
 
 from harness.backend.grammar import Grammar
 from harness.checks import SLOW
+from harness.outcomes.constructs import KEYWORDS
 from harness.rows.row import BROKEN, DECLINED, Finding, Row, Status, Verdict, finding_from_json, verdict
+
+QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
+"""What stands in a message between quotes, and they."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,8 @@ class Outcome:
     signal: str = ""
     kind: str = ""
     """The type of an error, or the words of a refusal without names and numbers."""
+    message: str = ""
+    """Such words of an error; empty where its type is enough."""
     check: str = ""
     """The finding's name; empty where the verdict itself is the failure."""
     cause: str = ""
@@ -134,17 +140,20 @@ def outcome_of_finding(finding: Finding) -> Outcome:
 def outcome_of_end(status: Status, phase: str, signal: str, text: str, judged: Verdict) -> Outcome:
     """Returns the outcome of how a walk ended."""
     if status in BROKEN:
-        return Outcome(
-            "broken", status, phase, signal, text.partition(":")[0] if status == "backend_error" else ""
-        )
+        if status != "backend_error":
+            return Outcome("broken", status, phase, signal)
+        return Outcome("broken", status, phase, signal, text.partition(":")[0], message=_bare(text))
     if status in DECLINED:
         return Outcome("declined", status, kind=_bare(text))
     return Outcome(judged, status)
 
 
 def _bare(text: str) -> str:
-    """Returns the words of a refusal without what it quotes and counts."""
-    return re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`|[0-9]+", "", text)[:40]
+    """Returns the first words of a refusal or an error without what it quotes and counts, and behind them the
+    first keyword of JSON Schema that it quotes: with another keyword it would have another reason."""
+    named = (quoted[0][1:-1] for quoted in QUOTED.finditer(text) if not text.startswith(":", quoted.end()))
+    keyword = next((name for name in named if name in KEYWORDS), "")
+    return re.sub("[0-9]+", "", QUOTED.sub("", text))[:40] + keyword
 
 
 def observed(answer: dict[str, Any], valid: bool | None) -> list[Outcome]:
