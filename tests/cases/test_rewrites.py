@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
+from time import process_time
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from small_schemas import documents, scalars, whole_schema
 
 from harness.backend.grammar import Grammar
 from harness.cases.case import Case, case_id, json_text
-from harness.cases.rewrites import Rewrite, candidates, is_equivalent, rewrites
+from harness.cases.rewrites import Rewrite, Rewriter, candidates, is_equivalent, rewrites
 from harness.cases.rewrites import rewrite as rewrite_module
 from harness.cases.rewrites.candidates import LINE_BREAK
 from harness.cases.rewrites.patterns import has_end
@@ -382,6 +383,36 @@ def test_there_is_nothing_after_the_time_and_of_other_dialects() -> None:
     assert list(candidates(case_of({"const": 1}), seconds=0)) == []
     grammar = Grammar("regex", "a")
     assert list(candidates(Case(case_id(grammar), "regex", grammar))) == []
+
+
+def test_a_hostile_schema_has_no_rewrites_and_the_next_one_has_its_own() -> None:
+    """Neither a judge that never ends, nor one call for each character or level, ends the search for good."""
+    items = {"enum": ["a" * 48 + "!", "b"]}
+    endless = {"type": "array", "items": items, "maxItems": 1, "contains": {"pattern": "^(a|a|aa)+(?=b)$"}}
+    deep: Any = 1
+    for _ in range(300):
+        deep = [deep]
+    with Rewriter(deadline=0.5) as rewriter:
+        assert rewriter.rewrites_of(case_of(endless), [], 0.5, 3) == []
+        rewriter.deadline = 30.0
+        for schema in ({"type": "string", "not": {"const": "x" * 900}}, {"const": deep}):
+            assert rewriter.rewrites_of(case_of(schema), [], 0.5, 3)
+        (written, *_) = rewriter.rewrites_of(replace(case_of({"const": 1}), name="c"), [], 0.5, 3)
+    assert (written.case.name, written.sentences) == (
+        "c",
+        ("at `$`: write `enum: [1]` instead of `const: 1`",),
+    )
+
+
+def test_the_time_is_kept_with_many_values() -> None:
+    """Alternatives that are lists become one list, whose values are not compared one by one with all."""
+    values = [f"v{number}" for number in range(6000)]
+    schema = {"anyOf": [{"enum": values[first : first + 50]} for first in range(0, 6000, 50)]}
+    start = process_time()
+    (change,) = [each for each in rewrites(schema, NEW) if each.transformation == "alternatives_as_types"]
+    assert change.schema == {"enum": values}
+    list(candidates(case_of(schema), ["anyOf"], seconds=0.2))
+    assert process_time() - start < 10
 
 
 def test_data_and_titles_stay() -> None:

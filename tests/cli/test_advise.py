@@ -13,7 +13,7 @@ import harness
 from harness.backend.describe import catalogue
 from harness.backend.grammar import Grammar
 from harness.cases.case import Case, case_id
-from harness.cases.rewrites import Candidate
+from harness.cases.rewrites import Rewritten
 from harness.cases.suite import find_suite, read_cases
 from harness.cli.main import main
 from harness.diagnose.advise import advice as advice_module
@@ -290,7 +290,7 @@ def test_a_fault_is_mended_only_where_all_was_looked_at_again(
     grammar = Grammar("json_schema", '{"enum": [1]}')
     rewrite = Case(case_id(grammar), "c", grammar)
     after = CaseAnswer("s", rewrite.id, "c", CaseState.WORKS, was_cut_short=is_cut)
-    change = rewrites._best("s", rewrite, [Candidate((), rewrite)], {"a": before}, {(rewrite.id, "a"): after})
+    change = rewrites._best("s", rewrite, [Rewritten((), rewrite)], {"a": before}, {(rewrite.id, "a"): after})
     assert (change is not None) == helps
 
 

@@ -76,7 +76,7 @@ def candidates(case: Case, at_fault: Collection[str] = (), seconds: float = SECO
     except Unjudgeable:
         return
     search = _Search(case, schema, draft, time.process_time() + seconds, set(at_fault))
-    if not any(search.concerns(rewrite) for rewrite in rewrites(schema, draft)):
+    if at_fault and not search.knows_what_is_at_fault():
         search.at_fault.clear()
     yield from search.candidates()
 
@@ -111,6 +111,15 @@ class _Search:
             chain = self._everything()
             if len(chain) > 1 and self._is_new(chain[-1].schema):
                 yield self._candidate(chain)
+
+    def knows_what_is_at_fault(self) -> bool:
+        """Is there a rewrite that changes what is at fault, as far as there is time to look?"""
+        for rewrite in rewrites(self.schema, self.draft):
+            if self.concerns(rewrite):
+                return True
+            if time.process_time() > self._end:
+                break
+        return False
 
     def concerns(self, rewrite: Rewrite) -> bool:
         """Does it change what is at fault?"""
@@ -161,7 +170,7 @@ class _Search:
         chain: list[Rewrite] = []
         schema, seen = self.schema, {canonical(self.schema)}
         waiting: deque[Path] = deque([()])
-        while waiting:
+        while waiting and time.process_time() <= self._end:
             path = waiting.popleft()
             tried: set[str] = set()
             while step := self._next_of_everything(schema, path, tried, seen):
@@ -210,9 +219,14 @@ class _Search:
         return is_equivalent_to_all(before, rewrite.schema, self.draft, formats, rewrite.path, seconds)
 
     def _candidate(self, chain: tuple[Rewrite, ...]) -> Candidate:
-        grammar = Grammar("json_schema", json_text(chain[-1].schema))
-        instances = tuple(replace(instance, made_for=()) for instance in self.case.instances)
-        return Candidate(chain, replace(self.case, id=case_id(grammar), grammar=grammar, instances=instances))
+        return Candidate(chain, with_schema(self.case, json_text(chain[-1].schema)))
+
+
+def with_schema(case: Case, text: str) -> Case:
+    """Returns the case with another schema that takes the same documents."""
+    grammar = Grammar("json_schema", text)
+    instances = tuple(replace(instance, made_for=()) for instance in case.instances)
+    return replace(case, id=case_id(grammar), grammar=grammar, instances=instances)
 
 
 def _hardness(schema: Schema) -> int:

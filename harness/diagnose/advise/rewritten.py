@@ -6,11 +6,10 @@ import json
 import shutil
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 
 from harness.cases.case import Case
-from harness.cases.rewrites import Candidate, candidates
+from harness.cases.rewrites import Rewriter, Rewritten
 from harness.outcomes.answer import Answer, CaseAnswer
 from harness.outcomes.case_state import CaseState
 from harness.text import counted
@@ -70,17 +69,18 @@ def rewritten(
     wanting.sort(key=lambda pair: list(seen[pair[0], pair[1].id].states.values()).count(CaseState.WORKS))
     not_looked_at = max(0, len(wanting) - MOST_CASES)
     del wanting[MOST_CASES:]
-    tried: dict[tuple[str, str], list[Candidate]] = {}
+    tried: dict[tuple[str, str], list[Rewritten]] = {}
     every: dict[str, Case] = {}
     if wanting:
         say(f"looking for rewrites of {counted(len(wanting), 'case')} that mean the same ...")
-    for suite, case in wanting:
-        at_fault = _keywords(seen[suite, case.id].faults, case)
-        some = tried[suite, case.id] = list(islice(candidates(case, at_fault, SECONDS), MOST_TRIED))
-        # Documents that were made are made anew, for the rewrite, as they will be of its schema alone.
-        is_made = any(instance.made_for for instance in case.instances)
-        for rewrite in (candidate.case for candidate in some):
-            every[rewrite.id] = replace(rewrite, instances=()) if is_made else rewrite
+    with Rewriter() as rewriter:
+        for suite, case in wanting:
+            at_fault = _keywords(seen[suite, case.id].faults, case)
+            some = tried[suite, case.id] = rewriter.rewrites_of(case, at_fault, SECONDS, MOST_TRIED)
+            # Documents that were made are made anew, for the rewrite, as they will be of its schema alone.
+            is_made = any(instance.made_for for instance in case.instances)
+            for rewrite in (one.case for one in some):
+                every[rewrite.id] = replace(rewrite, instances=()) if is_made else rewrite
     answers: Answers = {}
     if every:
         path, text = folder / "rewrites.jsonl", "".join(_line(case) for case in every.values())
@@ -128,23 +128,23 @@ def _keywords(faults: Collection[str], case: Case) -> list[str]:
 
 
 def _best(
-    suite: str, case: Case, tried: Sequence[Candidate], before: dict[str, CaseState], answers: Answers
+    suite: str, case: Case, tried: Sequence[Rewritten], before: dict[str, CaseState], answers: Answers
 ) -> Change | None:
     """Returns the first of the rewrites with which the most arms work, if these are more than before and none
     is lost."""
     had = {arm for arm, state in before.items() if state == CaseState.WORKS}
     best: Change | None = None
-    for candidate in tried:
-        works = {arm for arm, state in before.items() if _works(answers.get((candidate.case.id, arm)), state)}
+    for one in tried:
+        works = {arm for arm, state in before.items() if _works(answers.get((one.case.id, arm)), state)}
         if had < works and (best is None or len(works) > len(best.works_on)):
             best = Change(
                 suite,
                 case.id,
                 case.name,
-                candidate.sentences,
+                one.sentences,
                 tuple(arm for arm in before if arm in works - had),
                 tuple(arm for arm in before if arm in works),
-                candidate.case.grammar.text,
+                one.case.grammar.text,
             )
     return best
 

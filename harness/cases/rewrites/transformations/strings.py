@@ -4,7 +4,7 @@ text."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from harness.cases.rewrites.json_values import type_of
 from harness.cases.rewrites.merging import values_of
@@ -21,6 +21,8 @@ from harness.cases.rewrites.rewrite import Change, Place
 
 MOST_TEXTS = 30
 """Texts that are excluded by a pattern, or listed instead of one."""
+MOST_EXCLUDED_CHARACTERS = 1000
+"""Characters of all texts that are excluded by a pattern, which has some twenty for each of them."""
 
 
 def pattern_anchored(place: Place) -> Iterator[Change]:
@@ -104,7 +106,7 @@ def excluded_texts_as_pattern(place: Place) -> Iterator[Change]:
     refused = values_of(place.body.get("not"))
     if not refused or len(refused) > MOST_TEXTS or {"pattern", "enum", "const"} & place.body.keys():
         return
-    if all(isinstance(value, str) for value in refused):
+    if all(isinstance(value, str) for value in refused) and _are_short(refused):
         yield Change({**place.without("not"), "pattern": f"^{_others(set(refused))}$"})
 
 
@@ -115,9 +117,16 @@ def excluded_beginnings_as_pattern(place: Place) -> Iterator[Change]:
         return
     pattern = refused.get("pattern")
     beginnings = texts_of(f"{pattern}$") if isinstance(pattern, str) else None
-    if beginnings and "" not in beginnings and len(beginnings) <= MOST_TEXTS:
+    if not beginnings or "" in beginnings or len(beginnings) > MOST_TEXTS:
+        return
+    if _are_short(beginnings):
         others = _others(set(beginnings), are_beginnings=True)
         yield Change({**place.without("not"), "pattern": f"^{others}$"})
+
+
+def _are_short(texts: Iterable[str]) -> bool:
+    """Have the texts together few enough characters to be excluded by a pattern?"""
+    return sum(map(len, texts)) <= MOST_EXCLUDED_CHARACTERS
 
 
 def _others(texts: set[str], *, are_beginnings: bool = False) -> str:

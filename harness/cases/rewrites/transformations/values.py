@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
-from harness.cases.rewrites.json_values import is_same, type_of, without_values
+from harness.cases.rewrites.json_values import canonical, type_of, without_values
 from harness.cases.rewrites.merging import values_of
 from harness.cases.rewrites.rewrite import Change, Place
 from harness.cases.subschemas import ASKED_OF
@@ -156,9 +157,8 @@ def alternatives_as_types(place: Place) -> Iterator[Change]:
             values is not None and part.keys() <= {"enum", "const", "type"}
             for values, part in zip(lists, bare, strict=True)
         ):
-            values: list[Any] = []
-            for value in (value for some in lists for value in some or ()):
-                if not any(is_same(value, other) for other in values):
-                    values.append(value)
+            values: dict[str, Any] = {}
+            for value in chain.from_iterable(some or () for some in lists):
+                values.setdefault(canonical(value), value)
             if values:
-                yield Change({**place.without(keyword), "enum": values})
+                yield Change({**place.without(keyword), "enum": list(values.values())})
