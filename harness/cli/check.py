@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.cli.command import Verbs, add_command
-from harness.cli.options import add_timeout, add_vocabulary
+from harness.cli.options import add_number, add_timeout, add_vocabulary
 from harness.cli.output import emit
+from harness.cli.values import positive_number
 from harness.errors import GATE_FAILED, OK, UNPROVEN
 from harness.text import console, counted, grid, one_line
 
@@ -30,21 +31,30 @@ def add(verbs: Verbs) -> None:
             "check my_module:MyAdapter",
             "check xgrammar --layout",
             "check xgrammar --tokens --vocabularies hf:my_model",
+            "check xgrammar --threads",
         ],
         help="say whether an adapter keeps the contract",
     )
     parser.add_argument("backend", metavar="BACKEND", help="a backend, as in run --backends")
-    parser.add_argument(
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument(
         "--layout",
         action="store_true",
         help="say instead which spellings of JSON it allows, and where it departs from its declared layout",
     )
-    parser.add_argument(
+    instead.add_argument(
         "--tokens",
         action="store_true",
         help="say instead which tokens of the vocabulary it takes for other bytes than they are, and where "
         "that makes a mask wrong",
     )
+    instead.add_argument(
+        "--threads",
+        action="store_true",
+        help="say instead whether objects on several threads go where each goes alone, in walks that are "
+        "made again and again for --seconds",
+    )
+    add_number(parser, "--seconds", positive_number, "seconds of walks with --threads", default=15.0)
     add_vocabulary(parser, "the vocabulary that it is checked with", default="probe")
     add_timeout(parser, "seconds for each check", default=60.0)
 
@@ -68,6 +78,10 @@ def check(options: argparse.Namespace) -> int:
         from harness.cli.check_tokens import check_tokens
 
         return check_tokens(options, str(backend), prepare_vocabulary(options.vocabulary), python)
+    if options.threads:
+        from harness.cli.check_threads import check_threads
+
+        return check_threads(options, str(backend), prepare_vocabulary(options.vocabulary), python)
     results = []
     for result in run_checks(str(backend), prepare_vocabulary(options.vocabulary), options.timeout, python):
         line = f"{result.status:8} {result.check}" + (f": {result.text}" if result.text else "")

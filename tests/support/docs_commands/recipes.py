@@ -181,13 +181,18 @@ ENGINE_MAINTAINER = Recipe(
             "run choices.jsonl --backends toy-choice==1.0,toy-choice==1.1"
         ),
         "my_schemas/ --backends xgrammar==0.2.7,xgrammar==0.2.8": TWO_RELEASES,
+        "check lm-format-enforcer --threads": "check lm-format-enforcer --threads --seconds 1",
         "decode --backends llguidance,xgrammar": f"decode enums {ONE_REQUEST} --vocabularies probe "
         "--backends llguidance",
         "grammarbench measure kernels": f"grammarbench {KERNELS}",
         "8000 my_schemas/ --rate 2,8": "8000 choices.jsonl --requests 8 --rate 200",
     },
-    codes={"measure my_schemas": NOISY, "check vllm": (0, 1)},
-    says={"compare two --gate": "0 came out differently", "report --history": "index.html"},
+    codes={"measure my_schemas": NOISY, "check vllm": (0, 1), "check lm-format-enforcer": (0, 1)},
+    says={
+        "check lm-format-enforcer": "on 8 threads",
+        "compare two --gate": "0 came out differently",
+        "report --history": "index.html",
+    },
     needs={"vllm": "vllm", "table wrapped": "vllm", "grammarbench live": "httpx2"},
     not_run={"--profile mechanisms": EXPERIMENT},
     servers=("http://127.0.0.1:8000",),
