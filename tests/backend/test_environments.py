@@ -278,6 +278,8 @@ def test_an_installed_version_needs_no_environment(monkeypatch: pytest.MonkeyPat
 def test_a_spec_without_version_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environments, "places", lambda names: pytest.fail("asked"))
     assert environment_of("reference") == (BackendSpec("reference"), sys.executable)
+    with pytest.raises(BadInput, match="names 2 backends; give one"):
+        environment_of("reference,llguidance")
 
 
 @pytest.mark.parametrize(

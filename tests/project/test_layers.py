@@ -17,7 +17,7 @@ from places import ROOT
 from harness import LATER
 from harness.backend.registry import load
 
-TOP = ["errors", "text", "shape"]
+TOP = ["errors", "text", "shape", "paths"]
 """The modules beside the rooms: every room may import them, and they import one another from the left."""
 
 ROOMS = [

@@ -75,9 +75,11 @@ def resolve(specs: Sequence[BackendSpec], say: Callable[[str], None] = print) ->
 
 def environment_of(spec: str, say: Callable[[str], None] = print) -> Placed:
     """Returns the backend that this text names, with the interpreter of an environment that holds it. Raises
-    BadInput."""
-    (placed,) = resolve(parse_specs(spec), say)
-    return placed
+    BadInput, also for several."""
+    specs = parse_specs(spec)
+    if len(specs) > 1:
+        raise BadInput(f'"{spec}" names {len(specs)} backends; give one')
+    return resolve(specs, say)[0]
 
 
 def python_of(arm: Arm, say: Callable[[str], None] = print) -> str:
