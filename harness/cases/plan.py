@@ -234,16 +234,21 @@ def _chosen_of(suite: Suite, chosen: Callable[[Case], bool], left_out: Counter[s
 
 
 def check_named(suites: Sequence[Suite], wanted: Collection[str]) -> None:
-    """Raises BadInput, in one short line, if cases are named and the suites have none of them."""
-    if not wanted:
-        return
+    """Raises BadInput, in one short line, if cases are named of which the suites do not have each."""
+    missing = dict.fromkeys(wanted)
     names = []
     for case in (case for suite in suites for case in read_cases(suite)):
-        if case.id in wanted or case.name in wanted:
+        missing.pop(case.id, None)
+        missing.pop(case.name, None)
+        if not missing:
             return
         names.append(case.name)
-    first = next(iter(wanted))
+    if not missing:
+        return
+    first, *others = missing
     where = ", ".join(suite.name for suite in suites[:LISTED]) + (
         f" and {len(suites) - LISTED} more" if len(suites) > LISTED else ""
     )
-    raise BadInput(f'no case "{first[:100]}" in {where}{did_you_mean(first, names)}')
+    are = "is" if len(others) == 1 else "are"
+    more = f" (and {len(others)} more that {are} not there)" if others else ""
+    raise BadInput(f'no case "{first[:100]}" in {where}{more}{did_you_mean(first, names)}')

@@ -15,7 +15,7 @@ from harness.cases import plan as plans
 from harness.cases.case import Case
 from harness.cases.case_line import case_from_line
 from harness.cases.generated.generator import Generator
-from harness.cases.plan import PROFILES, Profile, made_documents, write_plan
+from harness.cases.plan import PROFILES, Profile, check_named, made_documents, write_plan
 from harness.cases.suite import find_suite
 from harness.cli.main import main
 from harness.errors import BadInput
@@ -225,6 +225,18 @@ def test_a_reference_to_nowhere_is_the_schemas_fault_where_it_comes_alone(
         write_plan(bare, SOME, 0, tmp_path / "plan")
     judged: dict[str, object] = {"schema": schema, "tests": [{"data": {}, "valid": True}]}
     write_plan([find_suite(str(suite_file(tmp_path, "x.jsonl", [judged])))], SOME, 0, tmp_path / "plan")
+
+
+def test_each_case_that_is_named_must_be_there(tmp_path: Path) -> None:
+    suites = [find_suite(str(suite_file(tmp_path, "x.jsonl", MANY[:12])))]
+    check_named(suites, ())
+    check_named(suites, ("11", "10", "11"))
+    for wanted, said in (
+        (("1", "9a"), r'^no case "9a" in x; did you mean "9"\?$'),
+        (("nope", "1", "nor"), r'^no case "nope" in x \(and 1 more that is not there\)$'),
+    ):
+        with pytest.raises(BadInput, match=said):
+            check_named(suites, wanted)
 
 
 def test_a_run_without_cases_is_told(tmp_path: Path) -> None:
