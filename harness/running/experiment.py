@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.backend.environments.source import is_path
 from harness.backend.registry import BackendSpec, installed_version, parse_spec
+from harness.cases.models import NAMED
 from harness.cases.suite import suite_names
 from harness.errors import BadInput
 from harness.paths import expanded
@@ -127,9 +128,11 @@ def moved(path: str, here: Path, there: Path) -> str:
 
 
 def moved_suite(name: str, here: Path, there: Path) -> str:
-    """Returns the suite as it is named in another folder: one of ours by name, others by path."""
+    """Returns the suite as it is named in another folder: one of ours and a pydantic model by name, others by
+    path."""
     ours = {suite.replace("_", "-") for suite in suite_names()}
-    return name if name.replace("_", "-") in ours else moved(name, here, there)
+    is_model = NAMED.fullmatch(name) is not None and not os.path.exists(here / name)
+    return name if is_model or name.replace("_", "-") in ours else moved(name, here, there)
 
 
 def moved_backend(text: str, here: Path, there: Path) -> str:

@@ -11,6 +11,7 @@ from harness.cases.case_json import cases_from_json
 from harness.cases.models import model_file
 from harness.cases.suite import find_suite, read_cases
 from harness.errors import BadInput
+from harness.running.experiment import moved_suite
 
 MODELS = """
 print("imported")
@@ -34,6 +35,14 @@ def test_a_model_is_a_suite_of_one_case() -> None:
     (case,) = read_cases(find_suite("shop_models:Fake.Inner"))
     assert case.name == "Fake.Inner"
     assert json.loads(case.grammar.text)["properties"] == {"a": {"type": "integer"}}
+
+
+def test_a_model_has_one_name_in_each_folder_and_a_file_of_that_name_is_a_path(tmp_path: Path) -> None:
+    here, there = tmp_path, tmp_path / "run"
+    assert moved_suite("shop_models:Fake.Inner", here, there) == "shop_models:Fake.Inner"
+    assert moved_suite("shop_models.py", here, there) == "../shop_models.py"
+    (here / "a:b").mkdir()
+    assert moved_suite("a:b", here, there) == "../a:b"
 
 
 def test_a_model_of_pydantic_itself(tmp_path: Path) -> None:
