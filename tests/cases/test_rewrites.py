@@ -18,6 +18,7 @@ from harness.cases.case import Case, case_id, json_text
 from harness.cases.rewrites import Rewrite, Rewriter, candidates, is_equivalent, rewrites
 from harness.cases.rewrites import rewrite as rewrite_module
 from harness.cases.rewrites.candidates import LINE_BREAK
+from harness.cases.rewrites.equivalence import is_equivalent_to_all
 from harness.cases.rewrites.patterns import has_end
 from harness.cases.rewrites.rewrite import Change, Place, all_transformations
 from harness.oracle.judge import Unjudgeable, is_valid
@@ -356,6 +357,14 @@ def test_what_stands_beside_an_open_keyword_is_still_rewritten() -> None:
     assert any("uniqueItems" not in text for text in texts)
     old = {"type": "object", "dependencies": {"a": ["b"]}}
     assert any("dependencies" not in one.case.grammar.text for one in candidates(case_of(old, OLD)))
+
+
+def test_a_format_of_numbers_hides_nothing_that_is_asked_of_other_values() -> None:
+    schema = {"format": "int32", "dependencies": {"a": ["b"]}}
+    for changed in ({"format": "int32"}, {"dependencies": {"a": ["b"]}}, {**schema, "format": "int64"}):
+        assert not is_equivalent_to_all(schema, changed, NEW, False, (), 1.0), changed
+    written = {"format": "int32", "allOf": [{"dependencies": {"a": ["b"]}}]}
+    assert is_equivalent_to_all(schema, written, NEW, False, (), 1.0)
 
 
 def test_a_pattern_that_is_written_comes_with_what_python_makes_of_its_end() -> None:

@@ -27,9 +27,7 @@ FAR_REACHING = frozenset(
     ("unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef", "$anchor", "$dynamicAnchor")
 )
 """Keywords by which more of a subschema can matter to the schema around it than what it takes."""
-OF_NUMBERS = frozenset(
-    ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float", "double")
-)
+OF_NUMBERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float", "double")
 """Formats of OpenAPI that are about numbers; all others are about strings."""
 
 
@@ -55,7 +53,7 @@ def is_equivalent_to_all(
 
 def _applied(node: Schema, draft: str) -> Schema:
     """Returns a schema that asks what its formats and `dependencies` ask. A format, which validators read
-    differently, becomes one text that is its own."""
+    differently, becomes one text or one number that is its own; values of other types it lets pass."""
     if not isinstance(node, dict):
         return node
     for path, child in list(subschemas_below(node)):
@@ -64,8 +62,10 @@ def _applied(node: Schema, draft: str) -> Schema:
     asked: list[Schema] = []
     left_out = []
     if isinstance(name := node.get("format"), str):
-        text = f"format {name}"
-        asked.append({"enum": [text]} if name in OF_NUMBERS else {"pattern": f"^{escaped(text)}$"})
+        if name in OF_NUMBERS:
+            asked.append({"anyOf": [{"enum": [OF_NUMBERS.index(name)]}, {"not": {"type": "number"}}]})
+        else:
+            asked.append({"pattern": f"^{escaped(f'format {name}')}$"})
         left_out.append("format")
     if isinstance(depending := node.get("dependencies"), dict) and not is_before_2019(draft):
         names = {name: value for name, value in depending.items() if isinstance(value, list)}
