@@ -99,6 +99,27 @@ def test_a_schemas_budget(schema: Any, tokens: int | None) -> None:
     assert of("json_schema", schema, vocabulary(*BYTES_AND)) == expected
 
 
+ONE = {"const": 1}
+
+
+@pytest.mark.parametrize(
+    ("schema", "least", "most"),
+    [
+        ({"minProperties": 2}, 11, 13),  # {"":1,"":1} is not one, and {"":1,"a":1} has an unlisted name
+        ({"minProperties": 1}, 6, 6),
+        ({"minProperties": 2, "properties": dict.fromkeys("ac", ONE), "additionalProperties": False}, 13, 13),
+        ({"not": {"minProperties": 2}, "minProperties": 2}, None, None),
+        ({"oneOf": [{"minProperties": 2}, False]}, 11, None),
+    ],
+)
+def test_a_name_is_not_there_twice_to_make_an_output_short(
+    schema: dict[str, Any], least: int | None, most: int | None
+) -> None:
+    words = vocabulary(*map(chr, range(32, 127)))
+    expected = None if least is None else FewestTokens(least, most)
+    assert of("json_schema", {"type": "object", **schema}, words) == expected
+
+
 def test_white_space_inside_of_a_token_counts_as_none() -> None:
     """Where a vocabulary has a colon with a blank only, the shortest text is not the one of fewest tokens."""
     words = vocabulary('{"a', '": ', '"', ":", "true", "}")

@@ -152,8 +152,8 @@ def _of_keyword(
         weaker = _put_in(schema, path, node, keyword, value + COUNTS[keyword])
         known = schema
         if keyword in ("minProperties", "maxProperties"):
-            known = _with_known_names(schema, path, node)
-            fewer = _with_known_names(weaker, path, node)
+            known = with_known_names(schema, path, node)
+            fewer = with_known_names(weaker, path, node)
             yield Difference(f"breaks {name} by one", here, fewer, schema, False)
         yield from _both_ways(schema, weaker, f"{name} by one", here)
         if keyword in STRICT and STRICT[keyword] not in node:
@@ -192,7 +192,7 @@ def _of_keyword(
     yield from _both_ways(schema, put(schema, path, without_keys(node, {keyword})), name, here)
 
 
-def _with_known_names(schema: Schema, path: Path, node: dict[str, Any]) -> Schema:
+def with_known_names(schema: Schema, path: Path, node: dict[str, Any]) -> Schema:
     """Returns the schema with objects at this place that have names from a list only: an automaton follows
     which of these there were, but may repeat a name that no schema lists."""
     names = node["properties"] if isinstance(node.get("properties"), dict) else {}
