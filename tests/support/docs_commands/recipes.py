@@ -339,6 +339,7 @@ RECIPES: dict[str, Recipe] = {
         needs={
             "vllm": "vllm",
             "table wrapped": "vllm",
+            "table crossed": "vllm",
             "check sglang": "sglang",
             "benchmarks/wrappers.py": "vllm",
         },
@@ -383,12 +384,6 @@ RECIPES: dict[str, Recipe] = {
             "--effort 2": "--effort 1",
             "run --backends xgrammar,llguidance,outlines-core,lm-format-enforcer,llama-cpp": (
                 "run choice_and_tags --backends llguidance"
-            ),
-            "run --backends xgrammar,llguidance,outlines-core --vocabularies tekken": (
-                "run choice_and_tags --backends llguidance --vocabularies probe"
-            ),
-            "run --backends lm-format-enforcer:shared_enforcer=true,llama-cpp --vocabularies tekken": (
-                "run choice_and_tags --backends llguidance --vocabularies bytes"
             ),
             "maskbench/ --backends xgrammar,llguidance,outlines-core,lm-format-enforcer,llama-cpp": (
                 "maskbench/ --backends llguidance"
@@ -518,7 +513,7 @@ RECIPES: dict[str, Recipe] = {
             "llama2,llama3,qwen,o200k,gemma3": "llguidance:loader=bytes --vocabularies bytes",
             "xgrammar:loader=bytes,llguidance:loader=bytes --vocabularies "
             "llama2,phi3,gpt2,cl100k,llama3,deepseek,deepseek-v3,qwen,o200k,llama4,command-r,gemma4,gemma3": (
-                "llguidance:loader=bytes --vocabularies gpt2,qwen"
+                "llguidance:loader=bytes --vocabularies bytes,probe"
             ),
         },
         not_run={
