@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from places import SUPPORT
@@ -15,12 +16,13 @@ from harness.backend.grammar import Grammar
 from harness.backend.process.service import Service
 from harness.cases.case import Case, case_id
 from harness.cases.case_line import case_from_line, case_to_line
+from harness.cases.generated import differences as difference_module
 from harness.cases.generated.differences import differences
 from harness.cases.generated.documents import CLOCK_SECONDS, Document, documents_for
 from harness.cases.generated.generator import Generator
 from harness.cases.plain_constants import with_plain_constants
 from harness.cases.plan import PROFILES, write_plan
-from harness.cases.subschemas import ASSERTIONS
+from harness.cases.subschemas import ASSERTIONS, put
 from harness.cases.suite import find_suite
 from harness.oracle.judge import is_valid
 from harness.oracle.judge.second import second_verdict
@@ -130,6 +132,18 @@ def test_what_is_made_until_the_time_on_the_clock_is_up_is_given(monkeypatch: py
     monkeypatch.setattr("harness.cases.generated.documents.time.monotonic", lambda: next(clock))
     made = documents_for('{"type": "object", "required": ["a", "b", "c", "d"]}', None, False)
     assert 1 <= len(made) <= 3
+
+
+def test_a_schema_is_made_only_of_what_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a wide schema, all that could be looked for together is quadratic."""
+    made = Mock(wraps=put)
+    monkeypatch.setattr(difference_module, "put", made)
+    names = {f"p{number}": {"type": "string", "minLength": 1} for number in range(300)}
+    wanted = differences({"properties": names})
+    first = next(wanted)
+    assert not made.called
+    assert first.taken == {"properties": names} and first.refused != first.taken
+    assert 0 < made.call_count < 5 and sum(1 for _ in wanted) > 1000
 
 
 def test_each_value_of_an_enum_has_a_document_and_each_name_is_left_out() -> None:

@@ -9,9 +9,9 @@ keyword does, wherever it stands: below `not`, `oneOf` or `$ref` too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from harness.cases.case import json_text
@@ -58,6 +58,10 @@ FREE_NAMES = tuple("abcdef")
 TEXTS = {"characters beyond ASCII": "é 日本 😀", "escapes": 'a"b\\c\n'}
 
 
+Variant = Callable[[], Schema]
+"""Makes a schema when it is needed: of a wide schema, all variants together have a size that is quadratic."""
+
+
 @dataclass(frozen=True)
 class Difference:
     """A document is wanted that `taken` takes and `refused` refuses."""
@@ -65,12 +69,22 @@ class Difference:
     name: str
     path: Path
     """The place of the keyword in the schema."""
-    taken: Schema
-    refused: Schema
+    make_taken: Variant
+    make_refused: Variant
     valid: bool
     """Is the document one of the schema itself?"""
     is_reverse: bool = False
     """Does the schema that refuses the document ask less than the one that takes it?"""
+
+    @cached_property
+    def taken(self) -> Schema:
+        """Returns the schema that takes the document."""
+        return self.make_taken()
+
+    @cached_property
+    def refused(self) -> Schema:
+        """Returns the schema that refuses the document."""
+        return self.make_refused()
 
     @cached_property
     def taken_text(self) -> str:
@@ -97,10 +111,19 @@ def differences(schema: Schema) -> Iterator[Difference]:
         kind = str(difference.path[-1]) if difference.path else "", difference.valid
         counts[kind] += 1
         ranked.append((counts[kind] // FEW_PLACES, difference))
-    yield from (difference for _, difference in sorted(ranked, key=lambda pair: pair[0]))
+    ranked.sort(key=lambda pair: pair[0])
+    ranked.reverse()
+    while ranked:  # what was yielded is not kept: it has made its schemas
+        yield ranked.pop()[1]
+
+
+def as_it_is(schema: Schema) -> Variant:
+    """Returns the variant that is the schema itself."""
+    return partial(put, schema, (), schema)
 
 
 def _differences(schema: Schema) -> Iterator[Difference]:
+    itself = as_it_is(schema)
     texts_left = MOST_TEXTS
     nodes = [(path, node) for path, node in subschemas(schema) if isinstance(node, dict)]
     takes_more = all(ASKING_LESS_OR_MORE.isdisjoint(node) for _, node in nodes)
@@ -115,30 +138,32 @@ def _differences(schema: Schema) -> Iterator[Difference]:
         if texts_left and _is_free_text(node):
             texts_left -= 1
             for what, text in TEXTS.items():
-                refused = _with_demand(schema, path, {"not": {"enum": [text]}})
-                yield Difference(f"{where}: {what}", (*path, "type"), schema, refused, True)
+                refused = partial(_with_demand, schema, path, {"not": {"enum": [text]}})
+                yield Difference(f"{where}: {what}", (*path, "type"), itself, refused, True)
 
 
 def _visits(schema: Schema, path: Path, node: dict[str, Any], where: str) -> Iterator[Difference]:
     """Yields the valid documents in which the subschema is asked about a value, of each type that its
     keywords are about; and one that has all its names, and one that has none of the optional ones."""
+    itself = as_it_is(schema)
     if path:
-        yield Difference(f"{where} is there", path, schema, _with_demand(schema, path, NEVER), True)
+        yield Difference(f"{where} is there", path, itself, partial(_with_demand, schema, path, NEVER), True)
     for kind, keywords in ASKED_OF.items():
         keyword = next((keyword for keyword in keywords if keyword in node), None)
         if keyword:
-            refused = _with_demand(schema, path, {"not": {"type": kind}})
-            yield Difference(f"{where} is of type {kind}", (*path, keyword), schema, refused, True)
+            refused = partial(_with_demand, schema, path, {"not": {"type": kind}})
+            yield Difference(f"{where} is of type {kind}", (*path, keyword), itself, refused, True)
     names = list(node["properties"]) if isinstance(node.get("properties"), dict) else []
     required = node["required"] if isinstance(node.get("required"), list) else []
     optional = [name for name in names if name not in required]
     if optional:
         place = (*path, "properties")
-        full = _with_demand(schema, path, {"required": names})
-        never = _with_demand(full, path, {"not": {"type": "object"}})
+        full = partial(_with_demand, schema, path, {"required": names})
+        never = partial(_with_demand_of, full, path, {"not": {"type": "object"}})
         yield Difference(f"{where} has all its names", place, full, never, True)
-        lacking = _with_demand(schema, path, {"anyOf": [{"required": [name]} for name in optional]})
-        yield Difference(f"{where} has no optional name", place, schema, lacking, True)
+        some = {"anyOf": [{"required": [name]} for name in optional]}
+        lacking = partial(_with_demand, schema, path, some)
+        yield Difference(f"{where} has no optional name", place, itself, lacking, True)
 
 
 def _of_keyword(
@@ -146,50 +171,53 @@ def _of_keyword(
 ) -> Iterator[Difference]:
     if keyword not in ASSERTIONS or keyword in HOLDERS:
         return
-    here = (*path, keyword)
+    itself, here = as_it_is(schema), (*path, keyword)
     name = f"{where} > {keyword}"
+
+    def instead(new: dict[str, Any]) -> Variant:
+        """Returns the schema in which the keyword is replaced by these."""
+        return lambda: put(schema, path, {**without_keys(node, {keyword}), **new})
+
     if keyword in COUNTS and _is_number(value):
-        weaker = _put_in(schema, path, node, keyword, value + COUNTS[keyword])
-        known = schema
+        weaker = partial(_put_in, schema, path, node, keyword, value + COUNTS[keyword])
+        known = itself
         if keyword in ("minProperties", "maxProperties"):
-            known = with_known_names(schema, path, node)
-            fewer = with_known_names(weaker, path, node)
-            yield Difference(f"breaks {name} by one", here, fewer, schema, False)
-        yield from _both_ways(schema, weaker, f"{name} by one", here)
+            known = partial(with_known_names, schema, path, node)
+            fewer = partial(_with_known_names_of, weaker, path, node)
+            yield Difference(f"breaks {name} by one", here, fewer, itself, False)
+        yield from _both_ways(itself, weaker, f"{name} by one", here)
         if keyword in STRICT and STRICT[keyword] not in node:
-            at_bound = put(schema, path, {**without_keys(node, {keyword}), STRICT[keyword]: value})
+            at_bound = instead({STRICT[keyword]: value})
         else:
-            at_bound = _put_in(schema, path, node, keyword, value - COUNTS[keyword])
+            at_bound = partial(_put_in, schema, path, node, keyword, value - COUNTS[keyword])
         yield Difference(f"{name}: at the bound", here, known, at_bound, True)
     if keyword == "required" and isinstance(value, list):
         for number, needed in enumerate(value):
-            fewer = _put_in(schema, path, node, keyword, value[:number] + value[number + 1 :])
-            yield from _both_ways(schema, fewer, f"{name} {needed}", here)
+            fewer = partial(_without_item, schema, here, number)
+            yield from _both_ways(itself, fewer, f"{name} {needed}", here)
         return
     if keyword in ("enum", "const"):
         values = value if keyword == "enum" and isinstance(value, list) else [value]
         for one in values[:MOST_VALUES] if len(values) > 1 else ():
-            refused = _with_demand(schema, path, {"not": {"enum": [one]}})
-            yield Difference(f"{where} is {one_line(repr(one), 40)}", here, schema, refused, True)
+            refused = partial(_with_demand, schema, path, {"not": {"enum": [one]}})
+            yield Difference(f"{where} is {one_line(repr(one), 40)}", here, itself, refused, True)
         if "type" not in node and all(isinstance(one, str) for one in values):
-            text = put(schema, path, {**without_keys(node, {keyword}), "type": "string"})
-            yield Difference(f"breaks {name}: another text", here, text, schema, False)
+            text = instead({"type": "string"})
+            yield Difference(f"breaks {name}: another text", here, text, itself, False)
     if keyword == "oneOf" and isinstance(value, list) and "anyOf" not in node:
-        several = put(schema, path, {**without_keys(node, {keyword}), "anyOf": value})
-        yield from _both_ways(schema, several, f"{name}: more than one", here)
+        yield from _both_ways(itself, instead({"anyOf": value}), f"{name}: more than one", here)
     if keyword in ("anyOf", "oneOf") and isinstance(value, list) and len(value) > 1:
         for number in range(len(value)):
-            without = _put_in(schema, path, node, keyword, value[:number] + value[number + 1 :])
-            yield Difference(f"{where} > {keyword}: alternative {number + 1}", here, schema, without, True)
+            without = partial(_without_item, schema, here, number)
+            yield Difference(f"{where} > {keyword}: alternative {number + 1}", here, itself, without, True)
     if keyword == "type" and value == "integer":
-        yield from _both_ways(
-            schema, _put_in(schema, path, node, keyword, "number"), f"{name}: a fraction", here
-        )
+        wider = partial(_put_in, schema, path, node, keyword, "number")
+        yield from _both_ways(itself, wider, f"{name}: a fraction", here)
     if keyword == "type" and isinstance(value, list):
         for kind in value:
-            refused = _with_demand(schema, path, {"not": {"type": kind}})
-            yield Difference(f"{where} is of type {kind}", here, schema, refused, True)
-    yield from _both_ways(schema, put(schema, path, without_keys(node, {keyword})), name, here)
+            refused = partial(_with_demand, schema, path, {"not": {"type": kind}})
+            yield Difference(f"{where} is of type {kind}", here, itself, refused, True)
+    yield from _both_ways(itself, instead({}), name, here)
 
 
 def with_known_names(schema: Schema, path: Path, node: dict[str, Any]) -> Schema:
@@ -200,15 +228,29 @@ def with_known_names(schema: Schema, path: Path, node: dict[str, Any]) -> Schema
     return _with_demand(schema, path, {"properties": listed, "additionalProperties": False})
 
 
-def _both_ways(schema: Schema, variant: Schema, name: str, here: Path) -> Iterator[Difference]:
+def _with_known_names_of(variant: Variant, path: Path, node: dict[str, Any]) -> Schema:
+    return with_known_names(variant(), path, node)
+
+
+def _both_ways(itself: Variant, variant: Variant, name: str, here: Path) -> Iterator[Difference]:
     """Yields the document that breaks the schema and not the variant, and the one that only the schema takes:
     below a `not` the variant that asks less is the one that refuses more."""
-    yield Difference(f"breaks {name}", here, variant, schema, False)
-    yield Difference(f"keeps {name}", here, schema, variant, True, is_reverse=True)
+    yield Difference(f"breaks {name}", here, variant, itself, False)
+    yield Difference(f"keeps {name}", here, itself, variant, True, is_reverse=True)
 
 
 def _put_in(schema: Schema, path: Path, node: dict[str, Any], keyword: str, value: Any) -> Schema:
     return put(schema, path, {**node, keyword: value})
+
+
+def _without_item(schema: Schema, here: Path, number: int) -> Schema:
+    """Returns the schema without one item of the list at this place."""
+    items = at(schema, here)
+    return put(schema, here, items[:number] + items[number + 1 :])
+
+
+def _with_demand_of(variant: Variant, path: Path, demand: Schema) -> Schema:
+    return _with_demand(variant(), path, demand)
 
 
 def _with_demand(schema: Schema, path: Path, demand: Schema) -> Schema:

@@ -14,7 +14,7 @@ from harness.backend.grammar import Grammar
 from harness.backend.layout import LAYOUTS, Layout
 from harness.cases.case import json_text
 from harness.cases.demands import URN, compound
-from harness.cases.generated.differences import Difference, differences
+from harness.cases.generated.differences import Difference, as_it_is, differences
 from harness.cases.plain_constants import with_plain_constants
 from harness.cases.subschemas import NEVER, Path, Schema, at, pointer, put, subschemas
 from harness.oracle.automaton import Automaton, NoOracle
@@ -76,7 +76,7 @@ def documents_for(schema_text: str, draft: str | None, asserts_formats: bool) ->
     documents: list[Document] = []
     for stage in maker.stages():
         served = {(place, document.valid) for document in documents for place in document.pointers}
-        shortest = Difference("the shortest document", (), stage.schema, NEVER, True)
+        shortest = Difference("the shortest document", (), as_it_is(stage.schema), as_it_is(NEVER), True)
         for wanted in chain([shortest], differences(stage.schema)):
             is_late = time.process_time() > end or time.monotonic() > clock_end
             if is_late or len(documents) == MOST_DOCUMENTS:
