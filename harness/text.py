@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 import textwrap
+from codecs import getincrementaldecoder
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -27,7 +28,8 @@ CODES: dict[Style, str] = {"bad": "31", "good": "32", "open": "33", "head": "1"}
 
 # What would steer a terminal or turn the text around, and what no file can hold.
 _INVISIBLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    "\u2028-\u202e\u2060-\u2069\u3164\ufeff\uffa0\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
 )
 SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -52,6 +54,16 @@ def one_line(text: str, longest: int | None = None, *, spelled: bool = False, fo
     elif not text.isprintable():
         text = "".join(character if character.isprintable() else " " for character in text)
     return text if longest is None or len(text) <= longest else text[: longest - 1] + "…"
+
+
+def beginning(content: bytes, most: int) -> tuple[str, int]:
+    """Returns the beginning of a text in at most so many bytes, without a piece of a character at its end,
+    and the number of bytes that are left off. Bytes that are no UTF-8 become escapes."""
+    if len(content) <= most:
+        return content.decode("utf-8", "backslashreplace"), 0
+    decoder = getincrementaldecoder("utf-8")("backslashreplace")
+    text = decoder.decode(content[:most])
+    return text, len(content) - most + len(decoder.getstate()[0])
 
 
 def shorten(text: str, room: int) -> str:

@@ -39,6 +39,9 @@ const KEYS = {
   p99: timeKey(() => index.fill_p99_us),
 };
 
+// What an object inherits is no key.
+const keyNamed = (name) => Object.hasOwn(KEYS, name) ? KEYS[name] : undefined;
+
 function choose(query) {
   const { tags, suite, dialect, group, different } = index.cases;
   const arms = armsOf(query);
@@ -62,7 +65,7 @@ function choose(query) {
   }
   const sort = query.get("sort") || "";
   const letter = /^-?arm(\d+)$/.exec(sort);
-  const key = letter && index.state[letter[1]] ? (place) => index.state[letter[1]][place] : KEYS[sort.replace(/^-/, "")];
+  const key = letter && index.state[letter[1]] ? (place) => index.state[letter[1]][place] : keyNamed(sort.replace(/^-/, ""));
   if (key) {
     const values = new Map(order.map((place) => [place, key(place, arms)]));
     const sign = sort.startsWith("-") ? -1 : 1;

@@ -80,7 +80,7 @@ function pressed(event) {
     const focus = () => explorer.querySelector("[name=q]")?.focus();
     if (onCases()) focus();
     else {
-      go("#/cases?state=failing", true);
+      go("#/cases?state=failing");
       loadIndex().then(() => setTimeout(focus));
     }
   } else if (event.key === "j" || event.key === "k") {

@@ -55,12 +55,13 @@ async function detailOf(place) {
 const cameTo = (place, arm) => byState.get(index.state[arm][place]);
 
 // What would steer the text around or not be seen is spelled out, as in the parts of the page that need no script.
-const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ufffe\uffff\p{Cs}]/gu;
+const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u2069\u3164\ufeff\uffa0\ufff9-\ufffb\ufffe\uffff\u{e0000}-\u{e007f}\p{Cs}]/gu;
 
 function shown(text) {
   return String(text).replace(INVISIBLE, (each) => {
-    const code = each.charCodeAt(0);
-    return code < 256 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
+    const code = each.codePointAt(0);
+    const [letter, digits] = code < 256 ? ["x", 2] : code < 65536 ? ["u", 4] : ["U", 8];
+    return `\\${letter}${code.toString(16).padStart(digits, "0")}`;
   });
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import count
 
 from harness.text import shorten
 
@@ -28,9 +29,11 @@ def told_apart(names: Sequence[str], particulars: Iterable[Sequence[str]]) -> li
             for label, part in zip(labels, parts, strict=True)
         ]
     labels = [label if len(label) <= LONGEST else shorten(label, LONGEST) for label in labels]
-    known, seen = Counter(labels), Counter[str]()
+    known, taken = Counter(labels), {*labels}
     numbered = []
     for label in labels:
-        seen[label] += 1
-        numbered.append(f"{label} · {seen[label]}" if known[label] > 1 else label)
+        if known[label] > 1:
+            label = next(name for number in count(1) if (name := f"{label} · {number}") not in taken)
+            taken.add(label)
+        numbered.append(label)
     return numbered

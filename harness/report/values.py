@@ -40,3 +40,10 @@ def percent(share: float) -> str:
     it."""
     shown = min(max(share * 100, 0.1), 99.9) if 0 < share < 1 else share * 100
     return f"{shown:.1f} %"
+
+
+def percents(bounds: tuple[float, float]) -> tuple[str, str]:
+    """Returns the two shares without the sign, rounded as `percent` does, so that an interval holds the share
+    that it is of."""
+    low, high = (percent(bound).removesuffix(" %") for bound in bounds)
+    return low, high

@@ -399,6 +399,8 @@ def test_names_of_files() -> None:
             "works on 100.0 % of 1 judged (some checks)",
             "brightgreen",
         ),
+        (conformance_badge("a", {"works": 1, "breaks": 4999}), "works on 0.1 % of 5,000 judged", "orange"),
+        (speed_badge("a", [], is_reference=True), "reference", "lightgrey"),
         (speed_badge("a", ["quiet", "alert", "better"]), "1 slower", "red"),
         (speed_badge("a", ["quiet", "better"]), "1 faster", "brightgreen"),
         (speed_badge("a", ["no baseline", "quiet"]), "steady", "green"),

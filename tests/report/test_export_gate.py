@@ -18,7 +18,7 @@ from harness.report.export import junit, summary, write
 from harness.report.page.inputs import read_inputs
 from harness.report.page.page import render
 from harness.report.page.verdict import NOT_HELD, verdict
-from harness.rows.row import Finding
+from harness.rows.row import OUT_OF_TIME, Finding
 from harness.rows.store import PACKED, ROWS, packed
 
 DOCUMENTED = Finding("a_documented_check", 1, "this is documented", "known", under=3, documented=True)
@@ -31,6 +31,13 @@ def page_of(*runs: Path) -> str:
     for run in runs:
         (run / "cases.jsonl").touch()
     return render(list(runs))
+
+
+def test_checks_that_had_no_time_left_are_no_fault(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", {OLD: {"checks": {"another_check": OUT_OF_TIME}}})
+    assert result_of(run).failing == ()
+    late = write_run(tmp_path / "late", {OLD: {"status": "timeout", "phase": "check"}})
+    assert [each.faults for each in result_of(late).failing] == [("timeout",)]
 
 
 def test_a_failing_case_is_told_by_what_fails_it(tmp_path: Path) -> None:

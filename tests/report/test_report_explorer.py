@@ -229,11 +229,16 @@ def test_the_address_is_the_whole_state(spelled: Path, browser: Browser) -> None
         ("group=0", 4),
         ("tag=none", 0),
         ("q=CASE 5", 1),
+        ("sort=__proto__&tag=none", 0),
+        ("sort=constructor&group=0", 4),
     ):
         browser.go(f"/cases?{query}")
         assert browser.ask("list.order.length") == found, query
+    browser.ask("location.hash = '#matrix'")
     browser.press("/")
-    browser.until("document.activeElement.name === 'q'")
+    browser.until("document.activeElement && document.activeElement.name === 'q'")
+    browser.ask("history.back()")
+    browser.until("location.hash === '#matrix'")  # what was read is one step back
     browser.go("/case/nobody")
     assert "There is no case nobody" in browser.ask("explorer.textContent")
     assert browser.console == []

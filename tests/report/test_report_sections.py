@@ -283,7 +283,7 @@ def test_cells_of_the_heat_map_lead_to_their_cases(synthetic: ModuleType, tmp_pa
     good, bad = groups["JSON Schema: keywords and features"]["pattern"]
     assert (good.cell.passed, good.cell.judged, good.glyph) == (60, 60, "✓")
     assert (bad.cell.passed, bad.cell.judged, bad.glyph) == (45, 60, "▲")
-    assert bad.link == "#/cases?backend=beta&tag=pattern"
+    assert bad.link == "#/cases?backend=beta&dialect=json_schema&tag=pattern"
     assert not {"Suites", "Dialects"} & set(groups), "there is but one suite and one dialect"
 
 

@@ -40,6 +40,7 @@ from harness.report.cases.failing import (
 )
 from harness.rows.row import CHECKS_MODE, DECLINED, Row
 from harness.rows.store import published_without, read_cases, read_info
+from harness.text import beginning
 
 LETTERS = {kind: chr(ord("a") + place) for place, kind in enumerate(OUTCOMES)}
 """One letter for each outcome of a walk, so that those of a case are a string; `.` where an instance was not
@@ -266,15 +267,15 @@ def _later(arm: int, delayed: Delayed) -> dict[str, Any]:
 
 
 def _instance(number: int, instance: Instance) -> dict[str, Any]:
-    cut = instance.content[:TEXT]
+    content, left_off = beginning(instance.content, TEXT)
     made: dict[str, Any] = {
         "number": number,
         "name": instance.name[:NAME],
         "valid": instance.valid,
-        "content": cut.decode("utf-8", "backslashreplace"),
+        "content": content,
     }
-    if len(instance.content) > TEXT:
-        made["left_off"] = len(instance.content) - TEXT
+    if left_off:
+        made["left_off"] = left_off
     try:
         instance.content.decode("utf-8")
     except UnicodeDecodeError:

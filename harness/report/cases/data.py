@@ -21,6 +21,7 @@ from harness.report.cases.failing import CASE_KINDS, OUTCOMES
 from harness.report.cases.groups import Group, Signed, differs, grouped
 from harness.report.page.lines import Line
 from harness.rows.again import suite_word
+from harness.text import beginning
 
 FORMAT = 2
 """Of the index and of report.json; it is raised where a field is renamed or means something else."""
@@ -294,17 +295,14 @@ def _cut(detail: dict[str, Any], limit: int) -> dict[str, Any]:
             "grammar": detail["grammar"][:limit],
             "grammar_left_off": detail.get("grammar_left_off", 0) + len(detail["grammar"]) - limit,
         }
-    cut["instances"] = [
-        instance
-        if len(instance["content"]) <= limit
-        else instance
-        | {
-            "content": instance["content"][:limit],
-            "left_off": instance.get("left_off", 0) + len(instance["content"]) - limit,
-        }
-        for instance in detail["instances"]
-    ]
+    cut["instances"] = [_cut_instance(instance, limit) for instance in detail["instances"]]
     return cut
+
+
+def _cut_instance(instance: dict[str, Any], limit: int) -> dict[str, Any]:
+    content, left_off = beginning(instance["content"].encode("utf-8", "surrogatepass"), limit)
+    more = left_off + instance.get("left_off", 0)
+    return instance | {"content": content, "left_off": more} if left_off else instance
 
 
 def _first(index: dict[str, Any], cases: int) -> dict[str, Any]:

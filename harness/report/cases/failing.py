@@ -18,7 +18,7 @@ from harness.outcomes.outcome import NOT_COMPILED, CaseRows, Outcome, outcome
 from harness.outcomes.summary import ArmKey, arm_key
 from harness.rows.row import BROKEN, CHECKS_MODE, DECLINED, Row
 from harness.rows.store import published_without, read_cases
-from harness.text import counted
+from harness.text import beginning, counted
 
 WORDS = {
     Outcome.CRASH: "✖ crash",
@@ -295,5 +295,4 @@ def fill_in(chosen: Iterable[FailedCase], runs: list[Path]) -> None:
                 case.grammar_left_off = max(0, len(source.grammar.text) - CUT)
             for number, instance in enumerate(source.instances):
                 if failed := case.instances.get((version, number)):
-                    failed.content = instance.content[:CUT].decode("utf-8", "backslashreplace")
-                    failed.left_off = max(0, len(instance.content) - CUT)
+                    failed.content, failed.left_off = beginning(instance.content, CUT)

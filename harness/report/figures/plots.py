@@ -149,7 +149,8 @@ def over_sizes(
     values = [value for curve in curves for _, value in curve.points]
     with canvas(name, (4.4, 3.3)) as (figure, axes):
         axes.set_xscale("log", base=2)
-        axes.set_xticks(sizes, [f"{size / 1000:.0f}k" for size in sizes], rotation=45)
+        labels = [f"{size:,}" if size < 10_000 else f"{size / 1000:.0f}k" for size in sizes]
+        axes.set_xticks(sizes, labels, rotation=45)
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlim(sizes[0] / 1.15, sizes[-1] * 1.15)
         axes.set_xlabel("ids of the vocabulary")

@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from harness.report.figures.estimates import Estimate, best
 from harness.report.page.inputs import Subject
 
+JUDGED = ("conformance", "under_constrained", "over_constrained")
+"""The columns that a line has once something judged its walks; the others it has once they were made."""
+
 NOT_MEASURED = "not measured"
 NOT_JUDGED = "not judged"
 
@@ -57,7 +60,7 @@ def cells_of(subjects: Sequence[Subject], figures: ColumnFigures) -> list[Matrix
     marks = best(able, figures.column.lower)
     cells = []
     for subject, estimate, mark in zip(subjects, figures.estimates, marks, strict=True):
-        is_unjudged = figures.column.key == "conformance" and subject.line is not None
+        is_unjudged = figures.column.key in JUDGED and subject.line is not None
         nothing = MatrixCell(NOT_JUDGED if is_unjudged else NOT_MEASURED)
         cells.append(replace(nothing if estimate is None else figures.show(subject, estimate), is_best=mark))
     return cells

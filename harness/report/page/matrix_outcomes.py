@@ -11,7 +11,7 @@ from harness.report.page.cells import GLYPHS
 from harness.report.page.inputs import Subject
 from harness.report.page.lines import Line
 from harness.report.page.matrix_cells import ColumnFigures, MatrixCell, MatrixColumn
-from harness.report.values import number
+from harness.report.values import number, percents
 from harness.rows.row import OURS
 
 WRONG = {
@@ -72,7 +72,7 @@ def _walks(lines: Sequence[Line | None], name: str, column: MatrixColumn) -> Col
 
 def _shares(estimate: Estimate) -> str:
     bounds = estimate.bounds
-    return "" if bounds is None else f"{bounds[0] * 100:.1f}–{bounds[1] * 100:.1f} %"
+    return "" if bounds is None else f"{'–'.join(percents(bounds))} %"
 
 
 def memory(lines: Sequence[Line | None]) -> ColumnFigures:

@@ -16,7 +16,7 @@ from harness.report.page.inputs import Inputs, Subject
 from harness.report.page.lines import RunSeen, solved
 from harness.report.paper.latex import escape, table
 from harness.report.tables.masks import masks_frame
-from harness.report.values import percent
+from harness.report.values import percent, percents
 from harness.text import counted, duration
 
 OUTCOMES = tuple(name for name in COUNTED if name not in ("cases", "judged", "failed"))
@@ -71,7 +71,7 @@ def _share(count: Counts) -> str:
     if estimate is None:
         return escape("not judged")
     bounds = estimate.bounds
-    interval = "" if bounds is None else f" [{bounds[0] * 100:.1f}, {bounds[1] * 100:.1f}]"
+    interval = "" if bounds is None else f" [{', '.join(percents(bounds))}]"
     return escape(percent(estimate.value).removesuffix(" %") + interval)
 
 

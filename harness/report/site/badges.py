@@ -9,6 +9,7 @@ from typing import Any
 from harness.outcomes.history.alert_rule import State
 from harness.outcomes.history.conformance import NO_CHECKS, WORKS, judged
 from harness.report.site.trend import short
+from harness.report.values import percent
 from harness.rows.sample import SAMPLE
 
 COLOURS = ((0.99, "brightgreen"), (0.9, "green"), (0.75, "yellow"), (0.0, "orange"))
@@ -34,11 +35,9 @@ def conformance_badge(label: str, counts: Mapping[str, int], samples: Sequence[s
     if not known:
         return badge(label, "not judged", "lightgrey")
     works = counts.get(WORKS, 0)
-    # 1,999 of 2,000 are not all.
-    share = f"{min(100 * works / known, 100 if works == known else 99.9):.1f}"
     return badge(
         label,
-        f"works on {share} % of {known:,} judged{_part(samples)}",
+        f"works on {percent(works / known)} of {known:,} judged{_part(samples)}",
         next(colour for bound, colour in COLOURS if works / known >= bound),
     )
 
@@ -53,8 +52,11 @@ def _part(samples: Sequence[str]) -> str:
     return " (some checks)" if any(samples) else ""
 
 
-def speed_badge(label: str, states: Sequence[State]) -> str:
-    """Returns what the alert rule says of all series together."""
+def speed_badge(label: str, states: Sequence[State], *, is_reference: bool = False) -> str:
+    """Returns what the alert rule says of all series together; of a backend that is only what others are held
+    against, it says nothing."""
+    if is_reference and not states:
+        return badge(label, "reference", "lightgrey")
     slower = states.count("alert")
     if slower:
         return badge(label, f"{slower} slower", "red")

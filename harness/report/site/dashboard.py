@@ -80,6 +80,8 @@ class Latest:
     lost: int | None = None
     """Cases, at least; None where no release before was run on the same work."""
     states: list[State] = field(default_factory=list)
+    is_reference: bool = False
+    """Are times of others held against its own? Its own then have no verdict."""
 
 
 def write_dashboard(folder: Path, out: Path) -> Path:
@@ -146,7 +148,7 @@ def site(folder: Path) -> dict[str, bytes]:
             f"{line.name} {line.version}".strip(), line.counts, tuple(line.samples)
         ).encode()
         files[f"badges/{line.slug}-speed.json"] = badges.speed_badge(
-            f"{line.name} speed", line.states
+            f"{line.name} speed", line.states, is_reference=line.is_reference
         ).encode()
     return files
 
@@ -347,6 +349,7 @@ def _latest(
             to, entry = line(one.backend, one.options), one.entries[-1]
             to.version = to.version or short(entry.version, 40)
             to.time = max(to.time, entry.time, key=instant)
+            to.is_reference |= one.is_reference
             if not one.beside and not one.is_reference:
                 to.states.append(one.state)
     for to in by_backend.values():

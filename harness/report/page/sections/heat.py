@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from harness.report.page.cells import GLYPHS, WalksCell, cell_of
 from harness.report.page.content import Content
-from harness.report.page.inputs import Inputs
+from harness.report.page.inputs import UTF8, Inputs
 from harness.report.page.lines import Line
 from harness.report.page.section import Section, Values
 from harness.report.templates import address
@@ -81,7 +81,7 @@ def _group(group: str, tables: Sequence[dict[str, Counter[str]]], lines: Sequenc
     kept = sorted(names, key=lambda name: (-failed[name], name))[:most]
     if group == "suite":  # in the order of the run
         kept.sort(key=names.index)
-    where = group if group in ("suite", "dialect") else "tag"
+    where = _asked(group)
     rows = tuple(
         (
             name[:80],
@@ -94,6 +94,17 @@ def _group(group: str, tables: Sequence[dict[str, Counter[str]]], lines: Sequenc
     )
     title = TITLES.get(group, f"{group.replace('_', ' ')}s")
     return HeatGroup(title, rows, max(0, len(names) - most))
+
+
+def _asked(group: str) -> str:
+    """Returns what the list of cases is asked for a group's rows, up to the name: rows of one dialect or
+    suite lead to no cases of others."""
+    if group in ("suite", "dialect"):
+        return group
+    if group == "byte class":
+        return f"suite={UTF8}&tag"
+    dialect = group.removesuffix(" feature")
+    return f"dialect={address('json_schema' if dialect == group else dialect)}&tag"
 
 
 def _failed(outcomes: Counter[str]) -> int:
