@@ -21,6 +21,7 @@ from harness.report.labels import LONGEST, told_apart
 from harness.report.page.inputs import Inputs, read_inputs
 from harness.report.page.lines import common, solved
 from harness.report.page.matrix import Matrix, matrix
+from harness.report.page.matrix_cells import NOT_JUDGED
 from harness.report.page.page import render
 from harness.report.page.sections.heat import heat_map
 from harness.report.page.sections.pareto import pareto
@@ -147,6 +148,18 @@ def test_walks_that_nobody_can_judge_are_no_part_of_a_share_of_wrong_verdicts(
     by_key = dict(zip((column.key for column in found.columns), cells, strict=True))
     assert by_key["under_constrained"].details[0] == "100.0 % of judged walks"
     assert by_key["declined"].details[0] == "0.0 % of walks"
+
+
+def test_where_nothing_was_judged_no_verdict_is_called_unmeasured(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    rows = [[(synthetic.row(case_id=f"{number:012x}", valid=None), b"")] for number in range(3)]
+    run = synthetic.write_run(tmp_path / "run", rows, synthetic.info(synthetic.ARMS[:1]))
+    found = matrix_of(read_inputs([run]))
+    ((_, cells),) = found.rows
+    by_key = dict(zip((column.key for column in found.columns), cells, strict=True))
+    for key in ("conformance", "under_constrained", "over_constrained"):
+        assert by_key[key].text == NOT_JUDGED, key
 
 
 def test_a_feature_of_which_nothing_was_judged_does_not_work(tmp_path: Path) -> None:
