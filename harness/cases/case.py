@@ -58,6 +58,8 @@ class Case:
     options: dict[str, str] = field(default_factory=dict)
     """`draft` names the JSON Schema draft where the schema does not (it is then written into the grammar's
     own `$schema`); `format: assert` makes formats constraints."""
+    is_published: bool = False
+    """It is a file of MaskBench, which nobody mends: if its schema is none, a run leaves it out."""
 
     @property
     def draft(self) -> str | None:

@@ -110,7 +110,8 @@ def _case(value: dict[str, Any], name: str, where: str, draft: str | None) -> Ca
     tags = value.get("tags", [])
     if not (isinstance(tags, list) and all(isinstance(tag, str) for tag in tags)):
         raise BadInput(f'{where}: "tags" must be a list of strings')
-    features = value.get("meta", {}).get("features", []) if isinstance(value.get("meta"), dict) else []
+    meta = value["meta"] if isinstance(value.get("meta"), dict) else {}
+    features = meta.get("features", [])
     if not isinstance(features, list | dict):
         raise BadInput(f'{where}: "features" of "meta" is {_kind(features)}, neither a list nor an object')
     options = value.get("options", {})
@@ -135,6 +136,7 @@ def _case(value: dict[str, Any], name: str, where: str, draft: str | None) -> Ca
         instances,
         tuple(tags or (str(feature) for feature in features)),
         options,
+        is_published="raw_features" in meta,
     )
 
 

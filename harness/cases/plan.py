@@ -6,16 +6,17 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.cases.case import Case, Instance
 from harness.cases.case_line import LONGEST_CASE, case_from_line, case_to_line
-from harness.cases.prepared import Prepared, Preparers, made_key
+from harness.cases.prepared import Prepared, Preparers, made_key, problem_with
 from harness.cases.suite import Suite, read_cases
-from harness.errors import LISTED, BadInput, did_you_mean
+from harness.errors import LISTED, NAME, BadInput, did_you_mean
+from harness.text import counted, one_line
 
 NAMED = 200
 """Most characters of a contested instance's name in the run's first line."""
@@ -55,6 +56,9 @@ class Plan:
     offsets: array[int]
     dialects: tuple[str, ...]
     suites: dict[str, dict[str, Any]]
+    left_out: tuple[str, ...] = ()
+    """For each suite with cases of a published corpus whose schema is none, so that no run has them: a line
+    that counts and names them."""
 
 
 def write_plan(
@@ -72,7 +76,8 @@ def write_plan(
 ) -> Plan:
     """Writes every case that is to be walked to `path`, and returns the plan.
 
-    Raises BadInput for the first case that is none, saying how many more there are.
+    Raises BadInput for the first case that is none, naming more of them, before any document is made. Of a
+    published corpus such cases are left out.
 
     Instances of regular expressions are judged by other dialects too, with the newest tables of Unicode and
     with those of `unicode`, the versions that the backends have. A JSON Schema without instances gets
@@ -84,32 +89,70 @@ def write_plan(
     offsets = array("q")
     dialects: list[str] = []
     described: dict[str, dict[str, Any]] = {}
-    problems: list[str] = []
+    limits = [[profile.cases_per_suite, profile.cases_of_ours if suite.is_ours else None] for suite in suites]
+    chosen = [
+        _chosen(suite, min((most for most in some if most is not None), default=None), seed, only)
+        for suite, some in zip(suites, limits, strict=True)
+    ]
+    refused = _refused(suites, chosen)
     with open(path, "wb") as file, Preparers(workers, unicode, made, respell=respell, bare=bare) as preparers:
-        for suite in suites:
+        for suite, is_chosen, without in zip(suites, chosen, refused, strict=True):
             name = unused_name(suite.name, described)
-            limits = [profile.cases_per_suite, profile.cases_of_ours if suite.is_ours else None]
-            limit = min((limit for limit in limits if limit is not None), default=None)
-            chosen = _chosen(suite, limit, seed, only)
             left_out: Counter[str] = Counter()
             about = _About(suite, name)
-            for prepared in preparers.each(_chosen_of(suite, chosen, left_out), name, ours=suite.is_ours):
-                case = prepared.case
-                if prepared.problem:
-                    where = suite.files[0] if len(suite.files) == 1 else suite.name
-                    problems.append(f"{where}: {case.name}: {prepared.problem}")
-                elif case.instances or not respell:
+            cases = (case for case in _chosen_of(suite, is_chosen, left_out) if case.id not in without)
+            for prepared in preparers.each(cases, name, ours=suite.is_ours):
+                if prepared.case.instances or not respell:
                     offsets.append(file.tell())
-                    dialects.append(case.grammar.dialect)
+                    dialects.append(prepared.case.grammar.dialect)
                     file.write(about.line_of(prepared))
                     planned(len(offsets))
             described[name] = about.described(left_out["json_schema"] if respell else left_out.total())
-    if problems:
-        more = f" (and {len(problems) - 1} more like it)" if len(problems) > 1 else ""
-        raise BadInput(f"{problems[0]}{more}")
+    lines = _left_out_lines(suites, refused)
     if not offsets:
-        raise BadInput(f"no case in {', '.join(suite.name for suite in suites)}")
-    return Plan(offsets, tuple(dialects), described)
+        raise BadInput("; ".join(lines) or f"no case in {', '.join(suite.name for suite in suites)}")
+    return Plan(offsets, tuple(dialects), described, lines)
+
+
+def _refused(
+    suites: Sequence[Suite], chosen: Sequence[Callable[[Case], bool]]
+) -> list[dict[str, tuple[str, str]]]:
+    """Returns, for each suite, the chosen cases of a published corpus whose schema is none: their names and
+    what is wrong with them, by id. Raises BadInput if others have such a schema."""
+    refused: list[dict[str, tuple[str, str]]] = []
+    problems: list[tuple[str, str]] = []
+    for suite, is_chosen in zip(suites, chosen, strict=True):
+        refused.append({})
+        for case in filter(is_chosen, read_cases(suite)):
+            if (problem := problem_with(case)) and case.is_published:
+                refused[-1][case.id] = case.name, problem
+            elif problem:
+                where = suite.files[0] if len(suite.files) == 1 else suite.name
+                problems.append((f"{where}: {case.name}: {problem}", case.name))
+    if problems:
+        (first, _), *others = problems
+        more = f" (and {len(others)} more like it: {_some(name for _, name in others)})" if others else ""
+        raise BadInput(f"{first}{more}")
+    return refused
+
+
+def _left_out_lines(
+    suites: Sequence[Suite], refused: Sequence[Mapping[str, tuple[str, str]]]
+) -> tuple[str, ...]:
+    """Returns a line for each suite of which published cases are left out."""
+    return tuple(
+        f"{suite.name}: {counted(len(without), 'case')} of MaskBench left out, whose schema is none: "
+        f"{_some(name for name, _ in without.values())} (the first: {next(iter(without.values()))[1]})"
+        for suite, without in zip(suites, refused, strict=True)
+        if without
+    )
+
+
+def _some(names: Iterable[str]) -> str:
+    """Returns the first few of the names, and how many more there are."""
+    shown = [one_line(name, NAME, spelled=True) for name in names]
+    more = f" and {len(shown) - LISTED} more" if len(shown) > LISTED else ""
+    return f"{', '.join(shown[:LISTED])}{more}"
 
 
 class _About:

@@ -39,8 +39,6 @@ class Prepared:
     read_otherwise: Case
     """It is the same case, in which each instance names the other readings by which its verdict would be the
     opposite."""
-    problem: str = ""
-    """What is wrong with the case, so that no run can have it; empty if nothing is."""
     contested: dict[str, list[str]] = field(default_factory=dict)
     """The names of the instances that are not judged, by reason."""
     generated: int = 0
@@ -109,8 +107,6 @@ class Preparers:
     def _prepared(
         self, case: Case, known: tuple[Instance, ...] | None, ours: bool, judge: Judge, generator: Generator
     ) -> Prepared:
-        if problem := problem_with(case):
-            return Prepared(case, case, problem)
         generated = 0
         if not case.instances and not self._bare:
             case = generator.with_instances(case) if known is None else replace(case, instances=known)
@@ -120,7 +116,7 @@ class Preparers:
         made = any(instance.made_for for instance in case.instances)
         questioned = not (ours or self._respell or made)
         case, contested = with_verdicts(case, judge, questioned=questioned, both=not self._respell)
-        return Prepared(case, _read_otherwise(case, judge, self._unicode), "", contested, generated)
+        return Prepared(case, _read_otherwise(case, judge, self._unicode), contested, generated)
 
 
 def made_key(suite: str, case: Case) -> str:

@@ -239,7 +239,7 @@ def _plan(prepared: Prepared, profile: Profile, draft: Path, say: Callable[[str]
         bare=request.bare,
         planned=_planned(say),
     )
-    for line in (*unread_lines(prepared.suites), *contested_lines(plan.suites)):
+    for line in (*unread_lines(prepared.suites), *plan.left_out, *contested_lines(plan.suites)):
         say(one_line(line, spelled=True))
     return plan
 

@@ -187,8 +187,31 @@ def test_every_schema_that_is_none_is_counted(tmp_path: Path) -> None:
         {"description": "wrong bound", "schema": {"minimum": "1"}},
     ]
     path = suite_file(tmp_path, "x.jsonl", cases)
-    with pytest.raises(BadInput, match=r"x\.jsonl: wrong type: not a JSON Schema: .*\(and 1 more like it\)"):
+    with pytest.raises(
+        BadInput, match=r"jsonl: wrong type: not a JSON Schema: .*\(and 1 more like it: wrong bo"
+    ):
         write_plan([find_suite(str(path))], SOME, 0, tmp_path / "plan")
+
+
+def test_a_file_of_maskbench_whose_schema_is_none_is_left_out(tmp_path: Path) -> None:
+    """And no document is made where a case of somebody who can mend it is wrong."""
+    twice = {"$schema": DRAFT_URIS["draft4"], "enum": ["a", "a"]}
+    published = {"schema": twice, "meta": {"raw_features": ["enum"]}, "tests": [{"data": "a", "valid": True}]}
+    cases: list[dict[str, object]] = [{**published, "description": "o66201"}, *MANY[:2]]
+    path = suite_file(tmp_path, "x.jsonl", cases)
+    plan = write_plan([find_suite(str(path))], SOME, 0, tmp_path / "plan")
+    assert len(plan.offsets) == plan.suites["x"]["cases"] == plan.suites["x"]["cases_in_all"] == 2
+    (line,) = plan.left_out
+    said = r"x: 1 case of MaskBench left out, whose schema is none: o66201 \(the first: .*twice\)"
+    assert re.fullmatch(said, line)
+    suite_file(tmp_path, "x.jsonl", cases[:1])
+    with pytest.raises(BadInput, match=said):
+        write_plan([find_suite(str(path))], SOME, 0, tmp_path / "plan")
+    suite_file(tmp_path, "x.jsonl", [*MANY[:2], {"schema": twice, "description": "mine"}])
+    (tmp_path / "plan").unlink()
+    with pytest.raises(BadInput, match="mine: not a JSON Schema"):
+        write_plan([find_suite(str(path))], SOME, 0, tmp_path / "plan")
+    assert not (tmp_path / "plan").exists()
 
 
 NOWHERE = {"$ref": "#/nope"}

@@ -112,6 +112,8 @@ def live(request: LiveRequest, say: Callable[[str], None]) -> Path:
             os.replace(draft, folder / "cases.jsonl")
         finally:
             draft.unlink(missing_ok=True)
+        for line in plan.left_out:
+            say(line)
         planned = LivePlan(server, request, sources, asking.not_offered(server, sources))
         version = f" {server.version}" if server.version else ""
         say(
