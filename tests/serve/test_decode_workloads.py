@@ -55,7 +55,18 @@ def test_a_suite_a_file_and_a_folder_are_workloads_of_their_valid_instances(tmp_
         (text,) = find_workload(str(wanted)).texts
         said = '{"$schema": "http://json-schema.org/draft-04/schema#", "type": "integer"}'
         assert text == ReferenceText("number: yes", Grammar("json_schema", said), b"1", "draft4")
-    assert len(find_workload("speed").texts) == 15
+    assert len(find_workload("speed").texts) == 15 and not find_workload("speed").left_out
+
+
+def test_cases_without_a_text_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "bare.json").write_text('{"type": "integer"}')
+    (tmp_path / "unmarked.json").write_text('{"schema": true, "tests": [{"data": 1}]}')
+    with pytest.raises(BadInput, match=r"no instance is marked as valid.*`decode` makes and judges no docu"):
+        find_workload(str(tmp_path / "bare.json"))
+    (tmp_path / "marked.json").write_text('{"schema": true, "tests": [{"data": 1, "valid": true}]}')
+    found = find_workload(str(tmp_path))
+    said = f"{tmp_path.name}: 2 of 3 cases without a text to decode: no instance of theirs is marked as valid"
+    assert len(found.texts) == 1 and found.left_out.startswith(said)
 
 
 def test_each_text_and_each_request_has_a_name_of_its_own(tmp_path: Path) -> None:

@@ -88,6 +88,9 @@ def decode(request: DecodeRequest, say: Callable[[str], None]) -> Path:
     make_writable(folder)
     with locked(folder):
         _refuse_a_record(folder)  # another session may have written one since
+        for workload in workloads.values():
+            if workload.left_out:
+                say(one_line(workload.left_out, spelled=True))
         say(f"looking at {counted(len(specs), 'backend')} and the vocabulary {vocabulary} ...")
         placed = resolve(specs, say)
         described = describe(

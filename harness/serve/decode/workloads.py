@@ -11,10 +11,11 @@ from typing import Literal, get_args
 from harness.backend.bridge.thinking import think_end
 from harness.backend.grammar import Grammar
 from harness.backend.vocabulary import Vocabulary
-from harness.cases.case import Case
+from harness.cases.case import Case, Instance
 from harness.cases.suite import DECODED, UnknownSuite, find_suite, read_cases, suite_names
 from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge import Judge, Unjudgeable, is_valid
+from harness.text import counted
 from harness.walk.loop.request import Request
 
 REASONING = "reasoning"
@@ -67,6 +68,8 @@ class Workload:
 
     name: str
     texts: tuple[ReferenceText, ...]
+    left_out: str = ""
+    """Of how many cases there is no text, and why, in one line; empty if each has one."""
 
 
 def own_name(wanted: str) -> str:
@@ -91,13 +94,17 @@ def find_workload(wanted: str) -> Workload:
             f'unknown workload "{wanted}": no workload, suite, file or folder of that '
             f"name{did_you_mean(name, known)}"
         ) from error
-    texts = _texts(read_cases(suite))
+    cases = list(read_cases(suite))
+    texts = _texts(cases)
     if not texts:
         raise BadInput(
-            f"{wanted}: no instance is marked as valid, so there is no text to decode; give a "
-            "suite with valid instances"
+            f"{wanted}: no instance is marked as valid, so there is no text to decode; give a suite with "
+            'valid instances ("tests" with "valid": true), because `decode` makes and judges no documents'
         )
-    return Workload(suite.name, texts)
+    without = sum(not any(map(_is_text, case.instances)) for case in cases)
+    why = "no instance of theirs is marked as valid, and `decode` makes and judges no documents"
+    left_out = f"{suite.name}: {without} of {counted(len(cases), 'case')} without a text to decode: {why}"
+    return Workload(suite.name, texts, left_out if without else "")
 
 
 def _texts(cases: Iterable[Case]) -> tuple[ReferenceText, ...]:
@@ -105,7 +112,7 @@ def _texts(cases: Iterable[Case]) -> tuple[ReferenceText, ...]:
     texts: list[ReferenceText] = []
     taken: set[str] = set()
     for case in cases:
-        for instance in (each for each in case.instances if each.valid and not each.tokens):
+        for instance in filter(_is_text, case.instances):
             texts.append(
                 ReferenceText(
                     _free(f"{case.name}: {instance.name}", taken, " #{}"),
@@ -117,6 +124,11 @@ def _texts(cases: Iterable[Case]) -> tuple[ReferenceText, ...]:
                 )
             )
     return tuple(texts)
+
+
+def _is_text(instance: Instance) -> bool:
+    """Can a loop be asked for the instance: is it marked as valid, and no list of tokens?"""
+    return instance.valid is True and not instance.tokens
 
 
 def _free(name: str, taken: set[str], numbered: str, number: int = 2) -> str:
