@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
+from threading import RLock
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -41,6 +42,7 @@ class Automaton(ABC, Generic[Key]):
         self._accepting = np.zeros(64, dtype=np.bool_)
         self._keys: list[Key | None] = [None]
         self._states: dict[Key, int] = {}
+        self._lock = RLock()
         self.expanded[DEAD] = True
         self.start = DEAD if start is None else self._state(start)
 
@@ -60,7 +62,7 @@ class Automaton(ABC, Generic[Key]):
     def step(self, state: int, byte: int) -> int:
         """Returns the state after one more byte."""
         if not self.expanded[state]:
-            self._expand(state)
+            self._expand_once(state)
         return int(self.table[state, byte])
 
     def run(self, state: int, text: bytes) -> int:
@@ -125,7 +127,14 @@ class Automaton(ABC, Generic[Key]):
         wanted = np.zeros(len(self._keys), dtype=np.bool_)
         wanted[states] = True
         for state in np.flatnonzero(wanted & ~self.expanded[: len(wanted)]).tolist():
-            self._expand(state)
+            self._expand_once(state)
+
+    def _expand_once(self, state: int) -> None:
+        """Fills the row of a state that has none. Objects of one grammar share the automaton, and a decode
+        loop may fill their masks on several threads: one fills a row, the others wait for it."""
+        with self._lock:
+            if not self.expanded[state]:
+                self._expand(state)
 
     def _expand(self, state: int) -> None:
         key = self._keys[state]
