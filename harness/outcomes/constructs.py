@@ -24,13 +24,13 @@ LONGEST = 200_000
 """Characters of a regex, an EBNF or a Lark grammar that are looked at."""
 
 ESCAPED = re.compile(r"\\[ux]\{[0-9a-fA-F]+\}|\\[^dDwWsSbBpPnrtAzZ1-9k]")
-"""Characters that stand for themselves; they are taken out before constructs are looked for."""
+"""Characters that stand for themselves; a letter takes the place of each before constructs are looked for."""
 CLASS = re.compile(r"\[(\^?)((?:\\.|[^\]\\])*)\]", re.DOTALL)
 SHORT = re.compile(r"\\[dDwWsS]|\\[pP](?:\{[^}]*\})?")
 REGEX = {
     "class": r"\[", "negated class": r"\[\^", "shorthand class": r"\\[dDwWsS]",
     "unicode property": r"\\[pP]\{?", "any character": r"\.",
-    "alternation": r"\|", "group": r"\((?!\?[=!<])", "lookaround": r"\(\?<?[=!]",
+    "alternation": r"\|", "group": r"\((?!\?<?[=!])", "lookaround": r"\(\?<?[=!]",
     "inline flag": r"\(\?[aimsux-]+[:)]",
     "star or plus": r"[*+]", "optional": r"(?<![(*+?}])\?", "counted repetition": r"\{\d+(,\d*)?\}",
     "lazy quantifier": r"[*+?}]\?",
@@ -51,6 +51,10 @@ APART = {
     "lark": re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/(?:\\.|[^/\\\n])+/[a-z]*'),
 }
 """Texts, classes, expressions and comments, in which no character is one of the grammar."""
+RULE = re.compile(r"^\s*([\w-]+)\s*::=", re.MULTILINE)
+"""The head of a rule of EBNF, whose body goes on to the next one."""
+MARKED = re.compile(r"^\s*[?!]+(?=_?[a-z])", re.MULTILINE)
+"""The marks before the name of a rule of Lark, which say how a tree is built."""
 
 
 def constructs(grammar: Grammar) -> tuple[str, ...]:
@@ -62,18 +66,14 @@ def constructs(grammar: Grammar) -> tuple[str, ...]:
         except (ValueError, RecursionError):
             return ()
     if grammar.dialect == "regex":
-        return _matching(REGEX, CLASS.sub(_bare_class, ESCAPED.sub("", text)))
+        return _matching(REGEX, CLASS.sub(_bare_class, ESCAPED.sub("a", text)))
     if grammar.dialect == "ebnf":
         bare = _bare(grammar.dialect, text)
-        rules = set(re.findall(r"^\s*([\w-]+)\s*::=", bare, re.MULTILINE))
-        recursive = any(
-            name in _words(body)
-            for name, body in re.findall(r"^\s*([\w-]+)\s*::=(.*)", bare, re.MULTILINE)
-            if name in rules
-        )
+        _, *rules = RULE.split(bare)
+        recursive = any(name in _words(body) for name, body in zip(rules[::2], rules[1::2], strict=True))
         return tuple(sorted({*_matching(EBNF, bare), *(("recursion",) if recursive else ())}))
     if grammar.dialect == "lark":
-        return _matching(LARK, _bare(grammar.dialect, text))
+        return _matching(LARK, MARKED.sub("", _bare(grammar.dialect, text)))
     return ()
 
 

@@ -49,6 +49,13 @@ SCHEMA = {
         (Grammar("ebnf", 'root ::= "a" [|*+(?"#] # b | c*'), "class"),
         (Grammar("ebnf", "root ::= x [^|]\n# y ::= (\nx ::= [a]"), "class,negated class,several rules"),
         (Grammar("lark", 'start: "//" /a|b*/i // c | d?'), "expression"),
+        (Grammar("regex", r"[0-9]+\.?(\+?[0-9]+)"), "class,group,optional,star or plus"),
+        (Grammar("regex", r"\d*\-?(?<n>a)"), "group,optional,shorthand class,star or plus"),
+        (Grammar("regex", r"(?<=a)(?<!b)(?=c)(?!d)[a-z]+\?"), "class,lookaround,star or plus"),
+        (Grammar("lark", '?start: "a"\n!?_b: "c"\n'), "several rules"),
+        (Grammar("lark", '?start: "a"?\n'), "optional"),
+        (Grammar("ebnf", 'root ::= "a"\n  | root "b"\n'), "alternation,recursion"),
+        (Grammar("ebnf", 'root ::= "a"\n  | x\nx ::= "b"'), "alternation,several rules"),
         (Grammar("choice", '["a"]'), ""),
     ],
 )
