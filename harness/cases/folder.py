@@ -15,6 +15,9 @@ from harness.text import counted
 SUFFIXES = (".json", ".jsonl", ".lark")
 """How the names of the files end that are read in a folder, in either case."""
 
+SHORT = 1000
+"""Bytes of a file that are looked at for whether it has any case."""
+
 PACKAGES = "node_modules"
 """A folder of other people's files."""
 
@@ -38,7 +41,7 @@ def files_of_cases(folder: Path) -> tuple[tuple[Path, ...], str]:
     where something cannot be read, and for a folder that is itself one of results.
     """
     found: list[Path] = []
-    others, linked, dangling = 0, [], []
+    others, linked, dangling, empty = 0, [], [], []
     for place, folders, names in os.walk(folder, onerror=_refuse):
         if _holds_results(Path(place), names):
             if Path(place) == folder:
@@ -57,12 +60,25 @@ def files_of_cases(folder: Path) -> tuple[tuple[Path, ...], str]:
                 dangling.append(path)
             elif stat.S_ISREG(mode):
                 found.append(path)
+                empty += [path] if _has_no_case(path) else []
             else:
                 others += 1
     told = [counted(others, "other file")] if others else []
     told += [f"{counted(len(linked), 'linked folder')} ({min(linked)})"] if linked else []
     told += [f"{counted(len(dangling), 'link')} to nothing ({min(dangling)})"] if dangling else []
+    told += [f"{counted(len(empty), 'file')} without a case ({min(empty)})"] if empty else []
     return tuple(sorted(found)), ", ".join(told)
+
+
+def _has_no_case(path: Path) -> bool:
+    """Is the file an empty list, or one of lines without any? Whatever else has no case is told when it is
+    read."""
+    nothing = (b"",) if suffix_of(path) == ".jsonl" else (b"[]",)
+    try:
+        with path.open("rb") as file:
+            return b"".join(file.read(SHORT).split()) in nothing and not file.read(1)
+    except OSError:
+        return False  # who reads its cases says why it cannot be read
 
 
 def _refuse(error: OSError) -> NoReturn:

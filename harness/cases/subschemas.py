@@ -3,6 +3,7 @@ subschema, such as data or the name of a property, is never taken for one."""
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Collection, Iterator
 from itertools import chain
@@ -23,8 +24,10 @@ MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSch
 Path = tuple[str | int, ...]
 """Keys and indices that lead from a value into it."""
 
+INDEX = re.compile(r"0|[1-9][0-9]*")
+"""How an item of a list is named in a JSON Pointer (RFC 6901)."""
 NEVER: Schema = {"not": {}}
-"""No value satisfies it, in each draft."""
+"""No value satisfies it, in each draft but the third, which has no `not`."""
 ASKED_OF = {
     "string": ("minLength", "maxLength", "pattern", "format"),
     "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
@@ -151,9 +154,17 @@ def path_of(schema: Schema, reference: str) -> Path:
     """Returns the path of a local reference, e.g. `#/$defs/a`."""
     path: list[str | int] = []
     for part in unquote(reference[2:]).split("/"):
-        step: str | int = part.replace("~1", "/").replace("~0", "~")
-        path.append(int(step) if isinstance(at(schema, tuple(path)), list) else step)
+        step = part.replace("~1", "/").replace("~0", "~")
+        path.append(index(step) if isinstance(at(schema, tuple(path)), list) else step)
     return tuple(path)
+
+
+def index(step: str) -> int:
+    """Returns the index of a list that a step of a JSON Pointer is. Raises ValueError where it is none, such
+    as `-1` or `01`."""
+    if not INDEX.fullmatch(step):
+        raise ValueError(f"{step!r} is no index")
+    return int(step)
 
 
 def has_inner_identifiers(schema: Schema) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from harness.backend.grammar import Grammar
 from harness.cases.case import Case, Literal, as_written, case_id
-from harness.cases.case_json import GRAMMAR_KEYS, cases_from_json, cases_of_line
+from harness.cases.case_json import CASE_KEYS, GRAMMAR_KEYS, cases_from_json, cases_of_line
 from harness.cases.folder import files_of_cases, suffix_of
 from harness.cases.special_files import refuse_special_file
 from harness.errors import BadInput, did_you_mean
@@ -252,12 +252,20 @@ class _Utf8:
 
 def parse_json(text: str, file: str, line: int = 1) -> Any:
     """Returns the JSON value that begins in this line of the file. Raises BadInput with file, line and column
-    if it is none.
+    if it is none, and for a case that has a key several times, of which all but one would be lost.
     """
     where = f"{file}:{line}" if line > 1 else file
 
     def refuse_constant(name: str) -> float:
         raise BadInput(f"{where}: {name} is no JSON number")
+
+    def read_object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(members)
+        if len(made) < len(members) and GRAMMAR_KEYS.keys() & made.keys():
+            key, count = Counter(key for key, _ in members).most_common(1)[0]
+            if key in CASE_KEYS:
+                raise BadInput(f'{where}: a case has "{key}" {count} times; keep one')
+        return made
 
     def read(number: str) -> float | Literal:
         value = float(number)
@@ -268,7 +276,9 @@ def parse_json(text: str, file: str, line: int = 1) -> Any:
         return as_written(number)
 
     try:
-        return json.loads(text, parse_constant=refuse_constant, parse_float=read)
+        return json.loads(
+            text, parse_constant=refuse_constant, parse_float=read, object_pairs_hook=read_object
+        )
     except json.JSONDecodeError as error:
         raise BadInput(
             f"{file}:{line + error.lineno - 1}:{error.colno}: malformed JSON: {error.msg}"

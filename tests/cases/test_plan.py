@@ -229,6 +229,8 @@ DRAFT_4, DRAFT_7 = DRAFT_URIS["draft4"], DRAFT_URIS["draft7"]
         ({"items": {"$id": "x:y", "$ref": "#/$defs/a", "$defs": {"a": True}}}, ""),
         ({"$schema": DRAFT_7, "$ref": "#/definitions/a", "items": NOWHERE, "definitions": {"a": {}}}, ""),
         ({"$ref": "#/$defs/a", "items": NOWHERE, "$defs": {"a": {}}}, "#/nope"),
+        ({"$ref": "#/allOf/-1", "allOf": [{}]}, "#/allOf/-1"),
+        ({"$ref": "#/allOf/00", "allOf": [{}]}, "#/allOf/00"),
         ({"then": NOWHERE, "else": NOWHERE}, ""),
         ({"if": {}, "else": NOWHERE}, "#/nope"),
         ({"$schema": DRAFT_4, "if": NOWHERE, "then": NOWHERE, "contains": NOWHERE}, ""),

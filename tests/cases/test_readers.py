@@ -122,7 +122,12 @@ def test_what_is_not_read_in_a_folder_is_told_in_one_line(tmp_path: Path) -> Non
         f"mine: not read: 3 other files, 1 linked folder ({folder}/linked), "
         f"1 link to nothing ({folder}/lost.json)"
     ]
-    (folder / "a.json").unlink()
+    write(folder, "empty.jsonl", "\n")
+    (folder / "list.json").write_text("[\n]\n")
+    told = find_suite(str(folder)).unread
+    assert told.endswith(f"lost.json), 2 files without a case ({folder}/empty.jsonl)")
+    for name in ("a.json", "empty.jsonl", "list.json"):
+        (folder / name).unlink()
     with pytest.raises(BadInput, match=r"no \.json, .* file in this folder \(but 3 other files, 1 linked"):
         find_suite(str(folder))
 
@@ -328,6 +333,20 @@ def test_a_file_that_is_no_utf8_is_told_with_its_line(tmp_path: Path) -> None:
 def test_an_unknown_suite_is_told_with_a_guess() -> None:
     with pytest.raises(BadInput, match='did you mean "json_schema"'):
         find_suite("json-shema")
+
+
+def test_a_key_that_a_case_has_twice_is_told(tmp_path: Path) -> None:
+    twice = '{"regex": "a", "tests": [{"text": "a"}], "tests": []}'
+    for name, text, where in (
+        ("a.json", twice, "a.json: a case"),
+        ("b.json", f"[{twice}]", "b.json: a case"),
+        ("c.jsonl", f'{{"regex": "b"}}\n{twice}', "c.jsonl:2: a case"),
+    ):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(BadInput, match=f'{where} has "tests" 2 times; keep one'):
+            cases(tmp_path / name)
+    (tmp_path / "a.json").write_text('{"schema": {"const": {"a": 1, "a": 2}}, "mine": 1, "mine": 2}')
+    assert [case.grammar.text for case in cases(tmp_path / "a.json")] == ['{"const": {"a": 2}}']
 
 
 def test_an_empty_folder_is_told(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.cases.rewrites.merging import Collides, merged
-from harness.cases.subschemas import Schema, at, is_before_2019, put, subschemas_below
+from harness.cases.subschemas import Schema, at, index, is_before_2019, put, subschemas_below
 
 LARGEST = 2000
 """Subschemas that are written while references are written out."""
@@ -54,9 +54,9 @@ def _target(schema: Schema, reference: Any) -> Schema:
         raise Collides
     target = schema
     for step in reference.split("/")[1:]:
-        key: str | int = step.replace("~1", "/").replace("~0", "~")
+        key = step.replace("~1", "/").replace("~0", "~")
         try:
-            target = at(target, (int(key) if isinstance(target, list) else key,))
+            target = at(target, (index(key) if isinstance(target, list) else key,))
         except (LookupError, TypeError, ValueError):
             raise Collides from None
     if not isinstance(target, dict | bool):
