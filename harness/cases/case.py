@@ -58,8 +58,9 @@ class Case:
     options: dict[str, str] = field(default_factory=dict)
     """`draft` names the JSON Schema draft where the schema does not (it is then written into the grammar's
     own `$schema`); `format: assert` makes formats constraints."""
-    is_published: bool = False
-    """It is a file of MaskBench, which nobody mends: if its schema is none, a run leaves it out."""
+    is_published: bool = field(default=False, compare=False)
+    """It was read from a file of MaskBench, which nobody mends: if its schema is none, a run leaves it out.
+    The line of a run does not say it."""
 
     @property
     def draft(self) -> str | None:
