@@ -59,7 +59,7 @@ def add(verbs: Verbs) -> None:
         "--gate",
         action="store_true",
         help="exit with 1 if an output is invalid or a request failed, with 4 if no output of a dialect is "
-        "judged, or if requests were refused for the key or the load",
+        "judged, if requests were refused for the key or the load, or if cases were not asked",
     )
     _add_server(parser.add_argument_group("the server"))
     _add_load(
