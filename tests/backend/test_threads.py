@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import miniatures
+import numpy as np
 import pytest
 from miniatures import wrong_on_threads
 from miniatures.wrong_on_threads import WRONG, DiesOnAThread, IsNeverTheSame, RaisesBesideOthers
 
-from harness.backend.grammar import Adapter
+from harness.backend.grammar import Adapter, Grammar
 from harness.backend.registry import make, parse_spec
-from harness.backend.threads import SAMPLES, THREADS, WAYS, Rounds
+from harness.backend.threads import SAMPLES, THREADS, WAYS, Rounds, Step, Track, _difference
 from harness.backend.vocabulary import byte_vocabulary
 from harness.cli.main import main
 from harness.oracle.judge import is_valid
@@ -113,3 +115,17 @@ def test_one_thing_is_asked_at_a_time(capsys: pytest.CaptureFixture[str]) -> Non
         main(["check", "llguidance", "--threads", "--tokens"])
     assert ended.value.code == 2
     assert "not allowed with argument" in capsys.readouterr().err
+
+
+def test_a_difference_is_told_where_it_is_first_seen() -> None:
+    def step(*allowed: int, may_end: bool = False) -> Step:
+        bits = np.isin(np.arange(257), [ord("a") + token for token in allowed])
+        return np.packbits(bits).tobytes(), may_end
+
+    alone = [step(0, 1, 2), step(0), step(may_end=True)]
+    track = Track(Grammar("regex", "bc"), tuple(b"bc"), alone)
+    told = partial(_difference, byte_vocabulary(), track)
+    assert told(alone) == ""
+    assert told([step(0)]).endswith("after b'' the mask allows 0 tokens more and 2 fewer than alone")
+    assert told(alone[:2]) == "regex: after b'b' b'c' is refused"
+    assert told([*alone[:2], step()]).endswith("after b'bc' is_accepting() is False")
