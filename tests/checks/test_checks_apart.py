@@ -27,7 +27,8 @@ def test_what_is_forced_in_the_thinking_is_found_though_masks_are_right(
     )
     monkeypatch.setattr(reasoning, "thoughts", lambda *_: [thought])
     subject: Any = SimpleNamespace(effort=None)
-    assert list(reasoning.check_reasoning_is_not_constrained(subject)) == ["(b'{', []) is forced"]
+    found: list[Any] = list(reasoning.check_reasoning_is_not_constrained(subject))
+    assert found == ["(b'{', []) is forced"]
 
 
 @pytest.mark.parametrize(("where", "position"), [("start", 0), ("behind", 1)])
@@ -42,7 +43,8 @@ def test_an_end_at_either_side_of_the_thinking_is_found(
     monkeypatch.setattr(reasoning, "thoughts_reached", lambda *_: [(thought, "behind")])
     vocabulary = SimpleNamespace(eos_tokens=(0,))
     subject: Any = SimpleNamespace(vocabulary=vocabulary, allowed=lambda at: [at == where])
-    assert list(reasoning.check_the_output_does_not_end_while_it_reasons(subject)) == [position]
+    found: list[Any] = list(reasoning.check_the_output_does_not_end_while_it_reasons(subject))
+    assert found == [position]
 
 
 @pytest.mark.parametrize("taken", [1, 2, 3])
