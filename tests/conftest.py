@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-# Before torch is imported, and for every process that a test starts: on two cores with several tests at a time,
+# Before torch is imported, and for every process that a test starts: where several tests share two cores,
 # threads only get in each other's way, and some operations become many times slower.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
