@@ -53,6 +53,19 @@ def _shown(value: object) -> str:
     return repr(value)[:200]
 
 
+def adapter_of(spec: str, vocabulary: str) -> Adapter:
+    """Returns the adapter of a backend, as a user writes it, on the vocabulary of that name. Raises BadInput,
+    also for a value of an option that the adapter refuses."""
+    from harness.backend.registry import make, parse_specs
+    from harness.backend.vocabulary import load_vocabulary
+
+    try:
+        (backend,) = parse_specs(spec)
+        return make(backend, load_vocabulary(vocabulary))
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+
+
 def load_declared(name: str) -> type[Adapter]:
     """Returns the adapter class of a backend. Raises BadInput, which names the backend, also where the class
     does not say of itself what the contract asks."""

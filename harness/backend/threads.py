@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from harness.backend.contract.place import accepted
-from harness.backend.declared import refuse_wrongly_declared
+from harness.backend.declared import adapter_of, refuse_wrongly_declared
 from harness.backend.grammar import (
     Adapter,
     CompiledGrammar,
@@ -147,14 +147,7 @@ def _look(service: Service, way: Way, seconds: float, timeout_s: float) -> None:
 
 def open_threads(spec: str, vocabulary: str) -> tuple[Handler, dict[str, Any]]:
     """Returns the handler that walks on threads for one backend and one vocabulary. Raises BadInput."""
-    from harness.backend.registry import make, parse_specs
-    from harness.backend.vocabulary import load_vocabulary
-
-    try:
-        (backend,) = parse_specs(spec)
-        adapter = make(backend, load_vocabulary(vocabulary))
-    except ValueError as error:
-        raise BadInput(str(error)) from error
+    adapter = adapter_of(spec, vocabulary)
     refuse_wrongly_declared(adapter, spec)
     sys.setswitchinterval(SWITCH_SECONDS)
     return Rounds(adapter).answer, {}

@@ -9,6 +9,7 @@ from typing import Any
 from harness.backend import contract  # a name `check_...` of this module itself would count as a check
 from harness.backend.contract import CheckResult
 from harness.backend.contract.spellings import SPELLINGS, Kept, kept
+from harness.backend.declared import adapter_of
 from harness.backend.process.child import Answer, Handler
 from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
@@ -68,14 +69,7 @@ def _service(spec: str, vocabulary: str, timeout_s: float, python: str) -> Servi
 def open_checks(spec: str, vocabulary: str) -> tuple[Handler, dict[str, Any]]:
     """Returns the handler that runs the check of a number or tries the spelling of a number, and the names of
     all checks. Raises BadInput."""
-    from harness.backend.registry import make, parse_specs
-    from harness.backend.vocabulary import load_vocabulary
-
-    try:
-        (backend,) = parse_specs(spec)
-        adapter = make(backend, load_vocabulary(vocabulary))
-    except ValueError as error:
-        raise BadInput(str(error)) from error
+    adapter = adapter_of(spec, vocabulary)
     checks = contract.checks()
 
     def run_one(question: dict[str, Any], blob: bytes) -> Answer:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.backend.declared import refuse_wrongly_declared
+from harness.backend.declared import adapter_of, refuse_wrongly_declared
 from harness.backend.grammar import Adapter, InvalidGrammar, UnsupportedGrammar
 from harness.backend.process.child import Answer, Handler
 from harness.backend.process.lost import Lost
@@ -161,14 +161,7 @@ def _shown(
 
 def open_looking(spec: str, vocabulary: str) -> tuple[Handler, dict[str, Any]]:
     """Returns the handler that answers for one backend and one vocabulary. Raises BadInput."""
-    from harness.backend.registry import make, parse_specs
-    from harness.backend.vocabulary import load_vocabulary
-
-    try:
-        (backend,) = parse_specs(spec)
-        adapter = make(backend, load_vocabulary(vocabulary))
-    except ValueError as error:
-        raise BadInput(str(error)) from error
+    adapter = adapter_of(spec, vocabulary)
     refuse_wrongly_declared(adapter, spec)
     return Asked(adapter).answer, {}
 
