@@ -24,9 +24,8 @@ from harness.backend.grammar import (
     GrammarObject,
     InvalidGrammar,
     UnsupportedGrammar,
-    allocate_bitmask,
-    unpack_mask,
 )
+from harness.backend.masks import allowed_mask
 from harness.backend.process.child import Answer, Handler
 from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
@@ -270,15 +269,7 @@ def _walk(adapter: Adapter, grammar_object: GrammarObject, tokens: Sequence[int]
 
 
 def _seen(adapter: Adapter, grammar_object: GrammarObject) -> Step:
-    size = adapter.vocabulary.size
-    if adapter.mask_format == "bool":
-        forbidden = np.ones(size, dtype=np.bool_)
-        grammar_object.fill_bool_mask(forbidden)
-        allowed = ~forbidden
-    else:
-        bitmask = allocate_bitmask(size)
-        grammar_object.fill_bitmask(bitmask)
-        allowed = unpack_mask(bitmask, size)
+    allowed = allowed_mask(grammar_object, adapter.vocabulary.size, adapter.mask_format)
     return np.packbits(allowed).tobytes(), bool(grammar_object.is_accepting())
 
 

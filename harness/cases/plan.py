@@ -278,6 +278,8 @@ def _chosen_of(suite: Suite, chosen: Callable[[Case], bool], left_out: Counter[s
 
 def check_named(suites: Sequence[Suite], wanted: Collection[str]) -> None:
     """Raises BadInput, in one short line, if cases are named of which the suites do not have each."""
+    if not wanted:
+        return
     missing = dict.fromkeys(wanted)
     names = []
     for case in (case for suite in suites for case in read_cases(suite)):
@@ -286,8 +288,6 @@ def check_named(suites: Sequence[Suite], wanted: Collection[str]) -> None:
         if not missing:
             return
         names.append(case.name)
-    if not missing:
-        return
     first, *others = missing
     where = ", ".join(suite.name for suite in suites[:LISTED]) + (
         f" and {len(suites) - LISTED} more" if len(suites) > LISTED else ""

@@ -21,10 +21,9 @@ from harness.backend.grammar import (
     CompiledGrammar,
     GrammarObject,
     InvalidGrammar,
-    allocate_bitmask,
-    unpack_mask,
 )
 from harness.backend.layout import Layout
+from harness.backend.masks import allowed_mask
 from harness.backend.vocabulary import Vocabulary
 from harness.cases.case import Case
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
@@ -106,14 +105,7 @@ class Subject:
 
     def allowed(self, grammar_object: GrammarObject) -> TokenSet:
         """Returns the object's mask, in whichever format the adapter has: True = allowed."""
-        size = self.vocabulary.size
-        if self.adapter.mask_format == "bool":
-            forbidden = np.ones(size, dtype=np.bool_)
-            grammar_object.fill_bool_mask(forbidden)
-            return ~forbidden
-        bitmask = allocate_bitmask(size)
-        grammar_object.fill_bitmask(bitmask)
-        return unpack_mask(bitmask, size)
+        return allowed_mask(grammar_object, self.vocabulary.size, self.adapter.mask_format)
 
     @property
     def layout(self) -> Layout | None:

@@ -23,7 +23,7 @@ SUFFIX = {"run": "walked", "measure": "measured", "decode": "decoded", "kernels"
 """The suffix that a command's output folder gets behind the name of the run's."""
 
 NO_WAY_ON = "a live session cannot be gone on with; repeat its command with another --out"
-"""What is said of an incomplete run that no command completes."""
+"""The sentence for an incomplete run that no command completes."""
 
 
 def suites_of(info: RunInfo) -> list[str]:

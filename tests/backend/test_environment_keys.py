@@ -1,4 +1,5 @@
-"""By what an environment for another version of a backend is known, and what is installed into it."""
+"""These tests say what tells one environment for another version of a backend from the next, and what is
+installed into it."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def test_what_is_made_until_the_time_on_the_clock_is_up_is_given(monkeypatch: py
 
 
 def test_a_schema_is_made_only_of_what_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a wide schema, all that could be looked for together is quadratic."""
+    """All schemas that could be made of a wide one have together a size that is quadratic in its width."""
     made = Mock(wraps=put)
     monkeypatch.setattr(difference_module, "put", made)
     names = {f"p{number}": {"type": "string", "minLength": 1} for number in range(300)}

@@ -105,7 +105,7 @@ class MovesBeyondTheVocabulary(Right):
 
 
 class GoesOnBehindTheEnd(Right):
-    """Behind the end it takes every token, and raises for another end-of-sequence."""
+    """This object takes every token behind its end, and raises for another end-of-sequence."""
 
     def accept_token(self, token_id: int) -> bool:
         if not self.inner.is_terminated():

@@ -1,4 +1,4 @@
-"""Whose rows a run takes over: those of the same instances, and of no others that only look alike."""
+"""A run takes over the rows of the same instances, and none of others that only look alike."""
 
 from __future__ import annotations
 

@@ -182,8 +182,10 @@ def folder_of(source: Source) -> Path:
         source.target,
         source.digest,
         _shared(),
-        *filter(None, [offered(source.distribution)]),
     ]
+    # Where nobody says where to look, the key is that of what was built before this was asked.
+    if where := offered(source.distribution):
+        parts.append(where)
     key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
     return cache_folder() / f"{canonicalize_name(source.distribution)}-{source.version or 'local'}-{key}"
 

@@ -16,7 +16,7 @@ from harness.paths import expanded
 BUILT = {"build", "dist", "target", "_skbuild"}
 """Folders at the top of a checkout that building it writes; they are not its source."""
 BUILT_ANYWHERE = {"__pycache__"}
-"""The same for folders at any depth."""
+"""Folders that building a checkout writes at any depth; they are not its source either."""
 BUILT_BY = {"CACHEDIR.TAG", "CMakeCache.txt"}
 """Files by which a folder is known for one that cargo or CMake has written, wherever it is."""
 

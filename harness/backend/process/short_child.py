@@ -43,7 +43,8 @@ def answer_of_a_child(work: Callable[[], str], seconds: float) -> str | None:
     ended, status = 0, 1
     try:
         while not _is_whole(answer) and time.monotonic() < until:
-            ended, status = (ended, status) if ended else os.waitpid(child, os.WNOHANG)
+            if not ended:
+                ended, status = os.waitpid(child, os.WNOHANG)
             if select.select([read], [], [], 0.0 if ended else LOOK_SECONDS)[0]:
                 part = os.read(read, 1 << 16)
                 if not part:

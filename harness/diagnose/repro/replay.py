@@ -23,7 +23,7 @@ from harness.serve.live.judging import MODE as LIVE
 from harness.walk.replay import too_slow_text
 
 NOT_HERE = "not here: a live server wrote it; `grammarbench live` asks it anew"
-"""What is said where nothing can be walked again."""
+"""The sentence for a row that cannot be walked again, because no backend of ours wrote it."""
 EXAMPLES = 20
 LOAD_SECONDS = 300.0
 

@@ -69,7 +69,7 @@ class Workload:
     name: str
     texts: tuple[ReferenceText, ...]
     left_out: str = ""
-    """Of how many cases there is no text, and why, in one line; empty if each has one."""
+    """One line that says how many cases have no text, and why; it is empty if each has one."""
 
 
 def own_name(wanted: str) -> str:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from harness.backend.bridge.reasoning import ReasoningObject
 from harness.backend.grammar import (
-    Bitmask,
     CompiledGrammar,
     GrammarObject,
     MaskFormat,
@@ -21,8 +20,8 @@ from harness.backend.grammar import (
     are_tokens,
     is_allowed,
     overrides,
-    unpack_mask,
 )
+from harness.backend.masks import allowed_mask
 from harness.backend.vocabulary import Vocabulary
 from harness.walk.loop.faults import ACCEPTING, FILLING, BackendFault, attribution
 from harness.walk.loop.outcome import Account
@@ -202,23 +201,14 @@ def lookup_by(target: GrammarObject, size: int, mask_format: MaskFormat) -> Call
     if mask_format == "bool":
         allowed = allowed_by(target, size, mask_format)
         return lambda token: bool(allowed[token])
-    return partial(is_allowed, _filled(target, size))
+    bitmask = allocate_bitmask(size)
+    with FILLING:
+        target.fill_bitmask(bitmask)
+    return partial(is_allowed, bitmask)
 
 
 def allowed_by(target: GrammarObject, size: int, mask_format: MaskFormat) -> NDArray[np.bool_]:
     """Returns the tokens that the object allows next, as bool `[size]`, `size` being the vocabulary's. Raises
     BackendFault."""
-    if mask_format == "bool":
-        forbidden: NDArray[Any] = np.ones(size, dtype=np.bool_)
-        with FILLING:
-            target.fill_bool_mask(forbidden)
-        return ~forbidden
-    return unpack_mask(_filled(target, size), size)
-
-
-def _filled(target: GrammarObject, size: int) -> Bitmask:
-    """Returns the object's packed mask. Raises BackendFault."""
-    bitmask = allocate_bitmask(size)
     with FILLING:
-        target.fill_bitmask(bitmask)
-    return bitmask
+        return allowed_mask(target, size, mask_format)
