@@ -125,6 +125,18 @@ def test_threads_that_a_backend_does_not_have_are_not_offered(torch_as_before: N
     assert said == {"not_offered": "the backend has no threads of its own"}
 
 
+def test_a_kernel_that_a_backend_does_not_have_is_named_beside_those_that_it_has(
+    torch_as_before: None,
+) -> None:
+    arm = opened("outlines-core")
+    asked = Setting("function_calls", **USUAL, kernel="cuda")  # type: ignore[arg-type]
+    said, _ = arm({"op": "run", "role": "constrained", "setting": asked.to_json()}, b"")
+    names = ", ".join(arm.adapter.kernels())
+    assert said == {
+        "not_offered": f"the backend has no kernel cuda for float32 logits on cpu; it has {names}"
+    }
+
+
 def test_a_cold_run_compiles_again_and_what_it_compiles_stays(torch_as_before: None) -> None:
     arm = opened("llguidance")
     usual = Setting("function_calls", **USUAL | {"texts": 1})  # type: ignore[arg-type]

@@ -330,16 +330,20 @@ class DecodeHandler:
             return ""
         assert self.model is not None
         device = self.model.device.type
-        for name, kernel in self.adapter.kernels().items():
-            if wanted in (name, OWN) and device in kernel.devices and "float32" in kernel.dtypes:
-                try:
-                    kernel.load()
-                except ImportError as error:
-                    raise NotOffered(f"the kernel {name} is not to be had here: {error}") from error
-                return name
-        raise NotOffered(
-            f"the backend has no kernel{'' if wanted == OWN else f' {wanted}'} for float32 logits on {device}"
-        )
+        fitting = {
+            name: kernel
+            for name, kernel in self.adapter.kernels().items()
+            if device in kernel.devices and "float32" in kernel.dtypes
+        }
+        name = next(iter(fitting), "") if wanted == OWN else wanted
+        if name not in fitting:
+            text = f"the backend has no kernel{f' {name}' if name else ''} for float32 logits on {device}"
+            raise NotOffered(f"{text}; it has {', '.join(fitting)}" if fitting else text)
+        try:
+            fitting[name].load()
+        except ImportError as error:
+            raise NotOffered(f"the kernel {name} is not to be had here: {error}") from error
+        return name
 
     @property
     def _on_cpu(self) -> bool:
