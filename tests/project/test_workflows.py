@@ -66,6 +66,13 @@ def test_it_may_do_no_more_than_it_says(path: Path) -> None:
     assert all("@" in step["uses"] or step["uses"] == "./" for step in steps(path) if "uses" in step)
 
 
+def test_ours_install_the_small_build_of_torch() -> None:
+    """With CUDA, the environments of one job are larger than the disk of a hosted runner."""
+    for path in WORKFLOWS:
+        index = yaml.safe_load(path.read_text("utf-8"))["env"]["PIP_EXTRA_INDEX_URL"]
+        assert index == "https://download.pytorch.org/whl/cpu"
+
+
 def test_the_action_installs_its_own_checkout_and_no_package_of_ours() -> None:
     installs = [step["run"] for step in steps(ACTION) if "pip install" in step.get("run", "")]
     assert installs == ['python -m pip install "$GITHUB_ACTION_PATH" $INSTALL']
