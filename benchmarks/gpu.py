@@ -37,7 +37,7 @@ sys.path.insert(0, str(Path(__file__).parent / "parts"))
 from endings import script
 from gpu_plan import LONG_LIMIT, PARTS, PROMPT, VOCABULARY, Cell, Plan, plan_of
 from gpu_report import is_worse, page, summary
-from gpu_store import Store, failed, opened, stored, whole, write_whole
+from gpu_store import Store, failed, opened, refuse_another, stored, whole, write_whole
 
 from harness.cli.values import not_negative
 from harness.errors import GATE_FAILED, INCOMPLETE, OK, BadInput
@@ -269,6 +269,7 @@ def measure(parts: Mapping[str, float], out: Path, device: str | None, names: Se
             raise BadInput(f'there is no cell "{name}"; the cells are {", ".join(known)}')
         if known[name].part not in parts:
             raise BadInput(f"{name} is of the part {known[name].part}, which is not named; name it too")
+    refuse_another(out, device)
     for part in dict.fromkeys(known[name].part for name in names) if names else parts:
         began = time.monotonic()
         only = [known[name] for name in names if known[name].part == part]

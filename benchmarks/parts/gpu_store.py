@@ -17,8 +17,8 @@ from harness.errors import BadInput
 from harness.rows.folder import now
 
 FORMAT = 1
-SAME = ("device", "torch", "versions")
-"""What must be the same in all calls that fill one file."""
+SAME = {"device": "another device", "torch": "another torch", "versions": "other versions"}
+"""What must be the same in all files of a folder, and what is said of a file where it is not."""
 
 
 @dataclass(eq=False)
@@ -97,19 +97,27 @@ def worth(result: dict[str, Any]) -> tuple[int, int]:
 
 
 def opened(path: Path, part: str, device: str, argv: Sequence[str]) -> Store:
-    """Returns the file's content, or a new one, with this call among its commands. Raises BadInput if the
-    file is of another device or of other versions."""
+    """Returns the file's content, or a new one, with this call among its commands."""
     here = environment(device)
     command = {"argv": list(argv), "at": now(), "commit": here["commit"], "code_sha256": here["code_sha256"]}
     if not path.exists():
         return Store(path, part, device, here, [command])
     store = read(path)
-    for name in SAME:
-        known, ours = store.environment.get(name), here[name]
-        if known != ours or store.device != device:
-            raise BadInput(f"{path} is of another {name} ({known}, here {ours}); give another --out")
     store.commands.append(command)
     return store
+
+
+def refuse_another(out: Path, device: str) -> None:
+    """Raises BadInput if the folder holds a part of another device than this one, or of other versions."""
+    for store in stored(out).values():
+        _refuse_different(store, device, environment(device), "here")
+
+
+def _refuse_different(store: Store, device: str, beside: dict[str, Any], where: str) -> None:
+    for name, different in SAME.items():
+        known, other = store.environment.get(name), beside.get(name)
+        if known != other or store.device != device:
+            raise BadInput(f"{store.path} is of {different} ({known}, {where} {other}); give another --out")
 
 
 def read(path: Path) -> Store:
@@ -126,5 +134,10 @@ def read(path: Path) -> Store:
 
 
 def stored(out: Path) -> dict[str, Store]:
-    """Returns the parts that the folder holds, by name."""
-    return {part: read(out / f"{part}.json") for part in PARTS if (out / f"{part}.json").exists()}
+    """Returns the parts that the folder holds, by name. Raises BadInput if not all are of one device and of
+    the same versions: the page names those of the first part for all of them."""
+    stores = {part: read(out / f"{part}.json") for part in PARTS if (out / f"{part}.json").exists()}
+    for store in stores.values():
+        first = next(iter(stores.values()))
+        _refuse_different(store, first.device, first.environment, f"in {first.path.name}")
+    return stores

@@ -342,7 +342,7 @@ def test_an_error_of_a_cell_is_its_answer(
     assert "KeyError" in capsys.readouterr().err, "a fault of ours has its traceback in the log"
 
 
-def test_a_folder_of_another_device_or_version_is_not_filled_further(
+def test_a_file_is_filled_further_and_none_that_is_not_ours(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(gpu_store, "environment", lambda _: ENVIRONMENT)
@@ -352,12 +352,45 @@ def test_a_folder_of_another_device_or_version_is_not_filled_further(
     assert [command["argv"] for command in again.commands] == [["gpu.py"], ["gpu.py", "share"]]
     again.add("share-8b-32-xgrammar", {"error": "a second try"})
     assert again.cells["share-8b-32-xgrammar"] == {"runs": []}, "a failure replaces no result"
-    monkeypatch.setattr(gpu_store, "environment", lambda _: ENVIRONMENT | {"versions": {"xgrammar": "2"}})
-    with pytest.raises(BadInput, match="another versions"):
-        gpu_store.opened(tmp_path / "share.json", "share", "cuda", [])
     (tmp_path / "share.json").write_text("[]")
     with pytest.raises(BadInput, match=r"no file of benchmarks/gpu\.py"):
         gpu_store.stored(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"device": "NVIDIA H200"}, "is of another device (made up, here NVIDIA H200)"),
+        ({"torch": "3"}, "is of another torch (2, here 3)"),
+        ({"versions": {}}, "is of other versions ({'xgrammar': '1'}, here {})"),
+    ],
+)
+def test_a_folder_of_another_device_or_version_is_refused_before_anything_is_measured(
+    changed: dict[str, Any],
+    said: str,
+    gpu: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    store("share", {"share-tiny-4-xgrammar": {"runs": []}}, "cpu", tmp_path / "share.json").save()
+    monkeypatch.setattr(gpu_store, "environment", lambda _: ENVIRONMENT | changed)
+    asked = answers(gpu, monkeypatch, lambda _: {"rows": []})
+    assert gpu.main(["--out", str(tmp_path), "--device", "cpu", "decode"]) == BAD_INPUT
+    error = capsys.readouterr().err
+    assert said in error and len(error.splitlines()) == 1
+    assert not asked and not (tmp_path / "decode.json").exists()
+
+
+def test_a_folder_of_two_devices_has_no_page(
+    gpu: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store("kernels", {}, "cuda", tmp_path / "kernels.json").save()
+    monkeypatch.setitem(ENVIRONMENT, "device", "cpu: another")
+    store("share", {}, "cpu", tmp_path / "share.json").save()
+    assert gpu.main(["--out", str(tmp_path), "--show"]) == BAD_INPUT
+    said = capsys.readouterr().err
+    assert "share.json is of another device (cpu: another, in kernels.json made up)" in said
 
 
 def test_the_exit_code_says_whether_it_is_complete_and_good(
