@@ -41,7 +41,7 @@ from gpu_store import Store, failed, opened, refuse_another, stored, whole, writ
 
 from harness.cli.values import not_negative
 from harness.errors import GATE_FAILED, INCOMPLETE, OK, BadInput
-from harness.rows.folder import now
+from harness.rows.folder import locked, now
 from harness.text import one_line
 
 SECONDS = 480.0
@@ -254,7 +254,8 @@ def budgets(asked: Sequence[str], usual: float) -> dict[str, float]:
 def measure(parts: Mapping[str, float], out: Path, device: str | None, names: Sequence[str] = ()) -> None:
     """Measures the parts, each for its seconds; where cells are named, only those, by parts in the order in
     which these are first met among them. Raises BadInput where there is no such device or cell, where a cell
-    is of none of the parts, or where the folder holds another device's results."""
+    is of none of the parts, where the folder holds another device's results, or where another process measures
+    into it."""
     from gpu_machine import device_here
 
     here = device_here()
@@ -269,13 +270,14 @@ def measure(parts: Mapping[str, float], out: Path, device: str | None, names: Se
             raise BadInput(f'there is no cell "{name}"; the cells are {", ".join(known)}')
         if known[name].part not in parts:
             raise BadInput(f"{name} is of the part {known[name].part}, which is not named; name it too")
-    refuse_another(out, device)
-    for part in dict.fromkeys(known[name].part for name in names) if names else parts:
-        began = time.monotonic()
-        only = [known[name] for name in names if known[name].part == part]
-        store = opened(out / f"{part}.json", part, device, sys.argv)
-        run_part(part, plan, store, out, parts[part], began, only)
-        write_page(out)
+    with locked(out):
+        refuse_another(out, device)
+        for part in dict.fromkeys(known[name].part for name in names) if names else parts:
+            began = time.monotonic()
+            only = [known[name] for name in names if known[name].part == part]
+            store = opened(out / f"{part}.json", part, device, sys.argv)
+            run_part(part, plan, store, out, parts[part], began, only)
+            write_page(out)
 
 
 def write_page(out: Path) -> None:

@@ -31,6 +31,7 @@ from scripts import script_of
 from harness.backend.registry import make, parse_specs
 from harness.backend.vocabulary import byte_vocabulary, load_vocabulary
 from harness.errors import BAD_INPUT, GATE_FAILED, INCOMPLETE, OK, BadInput
+from harness.rows.folder import locked
 from harness.serve.decode.model.graphs import NotCaptured, Static
 from harness.serve.decode.model.model import load_model
 from harness.serve.decode.model.shapes import SHAPES
@@ -380,6 +381,17 @@ def test_a_folder_of_another_device_or_version_is_refused_before_anything_is_mea
     error = capsys.readouterr().err
     assert said in error and len(error.splitlines()) == 1
     assert not asked and not (tmp_path / "decode.json").exists()
+
+
+def test_two_processes_do_not_measure_into_one_folder(
+    gpu: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = answers(gpu, monkeypatch, lambda _: {"rows": []})
+    with locked(tmp_path):
+        assert gpu.main(["--out", str(tmp_path), "--device", "cpu", "decode"]) == BAD_INPUT
+    error = capsys.readouterr().err
+    assert error == f"gpu: {tmp_path} is being written by another process; wait for it, or end it\n"
+    assert not asked and not list(tmp_path.iterdir())
 
 
 def test_a_folder_of_two_devices_has_no_page(
