@@ -215,12 +215,12 @@ def stamped(name: str, check: Check, subject: Subject) -> Iterator[Finding]:
 
 def is_ours(error: BaseException) -> bool:
     """Returns whether the innermost frame is one of the harness; those of the standard library and numpy do
-    not count.
+    not count, nor do those of libraries that our reference calls before the backend is asked.
 
     Adapters are not ours, nor is what a watched call returns, or raises without a frame of its own. What an
     adapter from elsewhere raises is not ours, whatever function of ours it gave something wrong.
     """
-    ours = is_watched = False
+    ours = is_watched = was_asked = is_reference = False
     trace = error.__traceback__
     while trace is not None:
         module = str(trace.tb_frame.f_globals.get("__name__"))
@@ -229,6 +229,11 @@ def is_ours(error: BaseException) -> bool:
             if is_watched and package != "harness":
                 return False
             is_watched = module == WATCHED
-            ours = package == "harness" and not rest.startswith("adapters.") and not is_watched
+            was_asked = was_asked or is_watched
+            if package == "harness":
+                is_reference = rest.startswith("oracle.") and not was_asked
+                ours = not rest.startswith("adapters.") and not is_watched
+            else:
+                ours = is_reference
         trace = trace.tb_next
     return ours

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from types import FunctionType
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from harness.backend.grammar import (
 from harness.backend.vocabulary import Vocabulary
 from harness.cases.case import Case, Instance, case_id
 from harness.checks import OurFailure, Subject, checks, run_check
+from harness.oracle import language
 from harness.oracle.reference import Reference
 from harness.rows.row import Finding
 
@@ -227,6 +229,23 @@ def test_a_fault_in_a_corner_is_found(name: str, kind: type[Right], of: Case, ca
 def test_what_a_backend_makes_a_function_of_ours_raise_is_its_own() -> None:
     outcome, found = findings("the_mask_says_what_accept_does", GivesSomethingWrongToOurs, REGEX)
     assert outcome == "failed" and found[-1].cause == "backend_error" and "IndexError" in found[-1].text
+
+
+@pytest.mark.parametrize("where", ["harness.oracle.x", "a_library"])
+def test_what_our_reference_raises_is_never_the_backends(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is what a library raises that it calls."""
+
+    def fails(*_: object) -> NoReturn:
+        raise AttributeError("'list' object has no attribute 'get'")
+
+    name, adapter = "every_allowed_token_leads_to_a_document", Wrapping(VOCABULARY, Right)
+    subject = Subject(adapter, INTEGER, adapter.compile(INTEGER.grammar), 4)
+    monkeypatch.setattr(
+        language, "documents_of", FunctionType(fails.__code__, {**globals(), "__name__": where})
+    )
+    language.outputs_of.cache_clear()
+    with pytest.raises(OurFailure, match="AttributeError"):
+        run_check(name, checks()[name], subject)
 
 
 def test_a_failure_of_ours_stays_ours() -> None:

@@ -212,6 +212,32 @@ def test_no_depth_of_calls_is_a_panic() -> None:
     assert {deeper(calls, texts[-2]) for calls in range(30)} == {"", "the schema nests too deeply"}
 
 
+DEPENDENCIES = {"a": {"anyOf": [{"required": ["b"]}]}, "c": ["b"]}
+"""A schema first, and then a list of names."""
+
+
+@pytest.mark.parametrize(
+    ("reference", "target"),
+    [
+        ("#/definitions/s", {}),
+        ("#s", {"$id": "#s"}),
+        ("http://x/s", {"$id": "http://x/s"}),
+    ],
+)
+def test_dependencies_of_both_kinds_hide_no_reference(reference: str, target: dict[str, str]) -> None:
+    """The `referencing` library takes all for schemas where the first one is one."""
+    definitions = {"s": {"type": "string", **target}}
+    schema = {
+        "properties": {"a": {"$ref": reference}}, "dependencies": DEPENDENCIES, "definitions": definitions
+    }  # fmt: skip
+    text = json.dumps(schema)
+    automaton = json_schema_automaton(text, "draft7")
+    for document in ('{"a":"","b":1}', '{"a":""}', '{"b":1,"c":1}', '{"c":1}', '{"a":1,"b":1}'):
+        valid = '"b"' in document and '"a":1' not in document
+        assert document_is_valid(text, document.encode(), "draft7", False) is valid, document
+        assert automaton.accepts(document.encode()) is valid, document
+
+
 def test_keywords_are_left_out_wherever_they_stand() -> None:
     def accepts(schema: Any, keyword: str, document: bytes, draft: str | None = None) -> bool:
         return json_schema_automaton(json.dumps(schema), draft, without=frozenset((keyword,))).accepts(

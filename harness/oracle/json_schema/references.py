@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from harness.oracle.automaton import NoOracle
-from harness.oracle.judge.drafts import DRAFT_URIS
+from harness.oracle.judge.drafts import DRAFT_URIS, specification
 from harness.oracle.judge.references import raise_if_deep
 from harness.oracle.judge.schema import schema_error
 
@@ -22,13 +22,12 @@ class References:
     def __init__(self, document: Any, draft: str) -> None:
         """Raises NoOracle where the identifiers of the document cannot be read."""
         from jsonschema_specifications import REGISTRY
-        from referencing.jsonschema import specification_with
 
         self.keywords = KEYWORDS.get(draft, ("$ref",))
         self._draft = draft
         self._document = document
         try:
-            self._specification: Any = specification_with(DRAFT_URIS[draft])
+            self._specification = specification(DRAFT_URIS[draft])
             resource = self._specification.create_resource(document)
             registry: Any = REGISTRY.with_resource("", resource)
             self.root = registry.resolver_with_root(resource)

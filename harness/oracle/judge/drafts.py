@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from harness.oracle.judge.unjudgeable import Unjudgeable
@@ -41,6 +43,22 @@ CLASSES = {draft: class_name(draft) for draft in DRAFTS if draft != "draft3"}
 
 DIALECT_URI = re.compile(r"https?://json-schema\.org/draft(?:-0([3467])|/(2019-09|2020-12))/schema#?")
 """What a `$schema` says that names one of them."""
+
+
+@cache
+def specification(uri: str) -> Any:
+    """Returns how the `referencing` library finds its way in schemas of the draft with that `$schema`: what
+    is no schema is left out, because that library takes each value of `dependencies` for a schema where the
+    first one is one, and later ones may be lists of names."""
+    import attrs
+    from referencing.jsonschema import specification_with
+
+    whole: Any = specification_with(uri)
+
+    def subschemas_of(schema: Any) -> list[Any]:
+        return [one for one in whole.subresources_of(schema) if isinstance(one, Mapping | bool)]
+
+    return attrs.evolve(whole, subresources_of=subschemas_of)
 
 
 def draft_of(schema: Any, draft: str | None) -> str:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urldefrag, urljoin
 
+from harness.oracle.judge.drafts import specification
 from harness.oracle.judge.unjudgeable import Unjudgeable
 
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
@@ -60,10 +61,8 @@ def _resource_of(resolved: Any, named: str, name: str) -> str:
 
 def inner_resolver(validator: Any, schema: Any) -> Any:
     """Returns the resolver of a subschema of the validator's, which may have an identifier of its own."""
-    from referencing.jsonschema import specification_with
-
-    specification: Any = specification_with(validator.META_SCHEMA["$schema"])
-    return validator._resolver.in_subresource(specification.create_resource(schema))
+    resource = specification(validator.META_SCHEMA["$schema"]).create_resource(schema)
+    return validator._resolver.in_subresource(resource)
 
 
 def entered(outer: Any, inner: Any) -> Any:

@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import cache, lru_cache
 from typing import Any
 
-from harness.oracle.judge.drafts import CLASSES, DRAFT_URIS, class_name, draft_of
+from harness.oracle.judge.drafts import CLASSES, DRAFT_URIS, class_name, draft_of, specification
 from harness.oracle.judge.formats import format_checker
 from harness.oracle.judge.keywords import KEYWORDS, open_dependencies
 from harness.oracle.judge.pattern import is_pattern
@@ -84,11 +84,9 @@ def _resolver(schema: Any, dialect: str) -> Any:
     jsonschema's default one would fetch, and would lose a schema without identifier out of the scope of
     `$dynamicRef`."""
     from jsonschema_specifications import REGISTRY
-    from referencing.jsonschema import specification_with
 
-    specification: Any = specification_with(DRAFT_URIS[dialect])
     registry: Any = REGISTRY
-    resource = specification.create_resource(schema)
+    resource = specification(DRAFT_URIS[dialect]).create_resource(schema)
     name = resource.id() or ROOT
     return registry.with_resource(name, resource).resolver(name)
 
