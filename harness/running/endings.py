@@ -21,10 +21,11 @@ def status_of_loss(lost: Lost, is_ours: bool) -> Status:
     """Returns the status of a walk whose child was lost so; `is_ours` if code of ours was at work in it.
 
     While a tokenizer or a reference automaton of ours is at work, nothing that happens is the backend's, but
-    for a forged answer: none of ours is, and it may have been written before.
+    for a forged answer and for closed pipes: no code of ours does that, and the backend may have done it
+    before.
     """
-    if lost.cause == "forged":
-        return "backend_error"
+    if lost.cause in ("forged", "closed"):
+        return "backend_error" if lost.cause == "forged" else "crash"
     if is_ours or lost.whose == "harness":
         return "harness_error"
     return "timeout" if lost.cause == "timeout" else "oom" if lost.cause == "oom" else "crash"

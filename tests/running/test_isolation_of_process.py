@@ -49,6 +49,17 @@ def test_a_child_that_closes_its_pipes_is_not_said_to_have_ended_well(tmp_path: 
     assert others_are_right(rows)
 
 
+@pytest.mark.parametrize("name", ["ClosesPipesInACheck", "ClosesPipesInACheckOnThreads"])
+def test_pipes_that_are_closed_in_a_check_are_no_failure_of_ours(name: str, tmp_path: Path) -> None:
+    """It shows where the check answers, when code of ours is at work."""
+    checked = Limits(30.0, GIGABYTE, effort=1, check_timeout_s=20.0)
+    rows = walk_all(tmp_path, f"{OF_A_PROCESS}:{name}", limits=checked)
+    (lost,) = (row for row in rows.values() if row.status != "ok")
+    assert (lost.status, lost.mode) == ("crash", CHECKS_MODE), lost
+    assert "closed the pipe" in lost.text and "exit code" not in lost.text
+    assert others_are_right(rows)
+
+
 def test_a_program_that_a_backend_has_besides_it_is_its_own(tmp_path: Path) -> None:
     rows = walk_all(tmp_path, f"{OF_A_PROCESS}:HasAHelper", limits=PATIENT)
     assert all(

@@ -25,7 +25,13 @@ from os import getpid, read, write
 from typing import Any, Protocol, TypeAlias
 
 from harness.backend.process.channel import Frames, send
-from harness.backend.process.fork import PR_SET_CHILD_SUBREAPER, die_with, fork_children, prctl
+from harness.backend.process.fork import (
+    PR_SET_CHILD_SUBREAPER,
+    die_with,
+    exit_code,
+    fork_children,
+    prctl,
+)
 from harness.backend.process.guard import forbid_network
 from harness.backend.process.system import descendants, is_running
 from harness.errors import BadInput, describe
@@ -93,7 +99,8 @@ def main(arguments: list[str]) -> None:
         fork_children(lambda: serve(handler, request, reply, bell), request, control)
     else:
         send(control, {"event": "child", "pid": getpid()})
-        serve(handler, request, reply, bell)
+        # A thread that the adapter began would keep the process from ending.
+        os._exit(exit_code(lambda: serve(handler, request, reply, bell)))
 
 
 def serve(handler: Handler | Streaming, request: int, reply: int, bell: int = -1) -> None:

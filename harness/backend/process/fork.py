@@ -12,7 +12,8 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
-from harness.backend.process.channel import send
+from harness.backend.process.channel import BrokenChannel, send
+from harness.backend.process.lost import CLOSED_CODE
 from harness.backend.process.system import proc_content
 from harness.errors import describe
 
@@ -40,17 +41,25 @@ def fork_children(serve: Callable[[], None], request: int, control: int) -> None
                 os.close(control)
                 os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
                 faulthandler.enable(all_threads=False)
-                serve()
-                code = 0
-            except BaseException as error:  # its pipes are closed, or hold what is no request
-                with suppress(OSError):
-                    os.write(2, f"it cannot be asked or answer any more: {describe(error)}\n".encode())
+                code = exit_code(serve)
             finally:
                 os._exit(code)
         send(control, {"event": "child", "pid": child})
         send(control, {"event": "exit", "pid": child, "status": _wait_for(child)})
         if not sys.stdin.readline():
             return
+
+
+def exit_code(serve: Callable[[], None]) -> int:
+    """Serve to the end, and return the exit code that says how that was; what is wrong with the pipes is
+    printed."""
+    try:
+        serve()
+        return 0
+    except BaseException as error:
+        with suppress(OSError):
+            os.write(2, f"it cannot be asked or answer any more: {describe(error)}\n".encode())
+        return CLOSED_CODE if isinstance(error, (OSError, BrokenChannel)) else 1
 
 
 def _wait_for(child: int) -> int:

@@ -10,10 +10,14 @@ from harness.backend.process.system import signal_name
 Whose = Literal["backend", "harness"]
 
 CLOSED = "closed the pipe on which it answers"
+CLOSED_CODE = 97
+"""The exit code of a process that finds its pipes closed, or in them what is no request: no code of ours does
+that to them."""
 
-Cause = Literal["raised", "load", "request", "crash", "timeout", "oom", "forged"]
+Cause = Literal["raised", "load", "request", "crash", "closed", "timeout", "oom", "forged"]
 """What happened: the handler raised; the process did not load, or had no child; the request was not read; the
-process ended; it did not answer in time; it took too much memory; it wrote what is no answer."""
+process ended; its pipes are closed; it did not answer in time; it took too much memory; it wrote what is no
+answer."""
 
 
 @dataclass(eq=False)
@@ -47,6 +51,9 @@ def lost_by_status(status: int, who: str = "it") -> Lost:
     if number := status & 0x7F:
         name = signal_name(number)
         return Lost(f"killed by {name}", signal=name)
+    if status >> 8 == CLOSED_CODE:
+        text = f"{who} closed the pipes on which it is asked and answers, or read from them"
+        return Lost(text, cause="closed")
     return Lost(f"{who} ended the process with exit code {status >> 8}")
 
 
@@ -62,7 +69,7 @@ def lost_in_memory(limit_bytes: int) -> Lost:
 
 def lost_by_closing() -> Lost:
     """Returns the loss of a process that can no longer be heard, though it has not ended."""
-    return Lost(f"it {CLOSED}")
+    return Lost(f"it {CLOSED}", cause="closed")
 
 
 def lost_by_forgery() -> Lost:

@@ -52,12 +52,44 @@ class ClosesPipes(Harmful):
     moment = "accept"
 
     def harm(self) -> None:
-        for number in range(3, 1024):
-            try:
-                if stat.S_ISFIFO(os.fstat(number).st_mode):
-                    os.close(number)
-            except OSError:
-                continue
+        _close_pipes()
+
+
+def _close_pipes() -> None:
+    for number in range(3, 1024):
+        try:
+            if stat.S_ISFIFO(os.fstat(number).st_mode):
+                os.close(number)
+        except OSError:
+            continue
+
+
+class ClosesPipesInACheck(Harmful):
+    """Closes its pipes when an object is copied, which nothing but a check does; then goes on, so that this
+    shows where the check answers."""
+
+    def compile(self, grammar: Grammar) -> ReferenceGrammar:
+        compiled = super().compile(grammar)
+        if "boom" in grammar.text:
+            compiled.start = lambda: _ClosesPipesInCopy(compiled)  # type: ignore[method-assign]
+        return compiled
+
+    def harm(self) -> None:
+        pass
+
+
+class ClosesPipesInACheckOnThreads(ClosesPipesInACheck):
+    """Does so in a worker that serves without a fork, because of a thread."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        super().__init__(vocabulary)
+        threading.Thread(target=time.sleep, args=(600,)).start()
+
+
+class _ClosesPipesInCopy(ReferenceObject):
+    def copy(self) -> ReferenceObject:
+        _close_pipes()
+        return super().copy()
 
 
 class HasAHelper(Harmful):
