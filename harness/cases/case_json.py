@@ -9,8 +9,10 @@ from typing import Any
 
 from harness.backend.grammar import DIALECTS, Dialect, Grammar
 from harness.backend.tag_formats import FormatError, has_format, read_tag
+from harness.cases.bare_schema import SCHEMA_KEYWORDS as SCHEMA_KEYWORDS
+from harness.cases.bare_schema import SILENT as SILENT
+from harness.cases.bare_schema import is_schema
 from harness.cases.case import Case, Instance, Literal, case_id, json_text
-from harness.cases.subschemas import ASSERTIONS
 from harness.cases.tool_lists import answer_schema, tool_list, tool_schema
 from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge.drafts import DRAFT_URIS, DRAFTS
@@ -24,19 +26,6 @@ NEAR = 0.6
 """The likeness (difflib's ratio) from which on a key is taken for a misspelt one."""
 OPTIONS = {"draft": DRAFTS, "format": ("assert",)}
 """The options of a case, each with its values."""
-
-SCHEMA_KEYWORDS = ASSERTIONS | frozenset(
-    """
-    $schema $id id $defs definitions $anchor extends disallow divisibleBy
-    title description $comment default examples
-    """.split()  # noqa: SIM905
-)
-"""The keywords by which a bare JSON Schema is known, three of them draft 3's, and its annotations."""
-SHARED = frozenset(("dependencies", "extends"))
-"""Keywords that other files have too, with text for a value or for its members: those of packages and of
-tools' settings."""
-SILENT = frozenset(("$schema", "$id", "id", "$comment", "title", "description", "default", "examples"))
-"""The keywords that constrain nothing."""
 
 
 def cases_from_json(value: Any, stem: str, where: str, draft: str | None) -> Iterator[Case]:
@@ -55,7 +44,7 @@ def cases_from_json(value: Any, stem: str, where: str, draft: str | None) -> Ite
             yield _case(item, f"{stem}: {item.get('description', number)}", here, draft)
     elif isinstance(value, dict) and (GRAMMAR_KEYS.keys() & value.keys() or "tests" in value):
         yield _case(value, stem, where, draft)
-    elif isinstance(value, bool) or value == {} or _is_schema(value):
+    elif isinstance(value, bool) or value == {} or is_schema(value):
         yield _case_of_schema(value, stem, draft)
     else:
         known = ", ".join(GRAMMAR_KEYS)
@@ -73,19 +62,6 @@ def cases_of_line(value: Any, where: str, draft: str | None) -> Iterator[Case]:
     yield from _cases_of_request(value, where, where, draft) or [
         _case(value, str(value.get("description", where)), where, draft)
     ]
-
-
-def _is_schema(value: object) -> bool:
-    """Is this an object that a person means as a JSON Schema? Data have titles and ids too."""
-    if not isinstance(value, dict):
-        return False
-    known = value.keys() & ((SCHEMA_KEYWORDS - SILENT) | {"$schema"})
-    return any(keyword not in SHARED or _holds_no_text(value[keyword]) for keyword in known)
-
-
-def _holds_no_text(value: object) -> bool:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
-    return not any(isinstance(each, str) for each in inner)
 
 
 def _case_of_schema(schema: object, name: str, draft: str | None) -> Case:
@@ -175,7 +151,7 @@ def _grammar(value: dict[str, Any], where: str, draft: str | None) -> Grammar:
 
 def _hint(value: dict[str, Any]) -> str:
     """Returns what may be meant by a case without grammar, in parentheses; empty if that is not known."""
-    if _is_schema(value):
+    if is_schema(value):
         return ' (a bare schema stands alone in its file; here write {"schema": ...})'
     known = {*CASE_KEYS, *SCHEMA_KEYWORDS}
     close = [key for key in value if key not in known and get_close_matches(key, GRAMMAR_KEYS, 1, NEAR)]

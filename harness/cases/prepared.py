@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 from typing import Self
 
+from harness.cases.bare_schema import misnamed_types
 from harness.cases.case import Case, Instance
 from harness.cases.flags import with_verdicts
 from harness.cases.generated.generator import Generator
@@ -137,9 +138,17 @@ def problem_with(case: Case) -> str:
     check: Callable[[], str | None] = lambda: check_schema(case.grammar.text, case.draft)  # noqa: E731
     problem = deep(check, case.name)
     if problem:
-        return f"not a JSON Schema: {problem}"
+        return f"not a JSON Schema: {deep(lambda: _misnamed(case), case.name) or problem}"
     lost = "" if case.instances else deep(lambda: _lost_reference(case), case.name)
     return f"its reference {one_line(lost, 120, spelled=True)} leads nowhere" if lost else ""
+
+
+def _misnamed(case: Case) -> str:
+    """Returns which types have the word of another language; empty for draft 3, where such words are no
+    mistake."""
+    schema = json.loads(case.grammar.text)
+    found = "" if draft_of(schema, case.draft) == "draft3" else misnamed_types(schema)
+    return one_line(found, 400, spelled=True)
 
 
 def _lost_reference(case: Case) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from harness.cases.bare_schema import asks_of_arguments
 from harness.cases.case import json_text
 from harness.errors import BadInput
 
@@ -154,6 +155,11 @@ def tool_schema(value: object, where: str) -> tuple[str, dict[str, Any]]:
         raise BadInput(
             f'{where} ("{name}"): "{given[0]}" is {json_text(schema)[:60]}; a JSON Schema of '
             "arguments is an object"
+        )
+    if not asks_of_arguments(schema):
+        raise BadInput(
+            f'{where} ("{name}"): "{given[0]}" has no keyword of JSON Schema about an object; write '
+            '{"type": "object", "properties": {...}}'
         )
     return name, schema
 

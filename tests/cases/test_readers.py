@@ -86,7 +86,14 @@ def test_a_bare_schema_is_a_case_without_instances(tmp_path: Path, schema: objec
 
 @pytest.mark.parametrize("keyword", sorted(ASSERTIONS | {"extends", "disallow", "divisibleBy"}))
 def test_a_bare_schema_may_have_any_one_keyword_that_asks_something(keyword: str, tmp_path: Path) -> None:
-    assert json.loads(cases(write(tmp_path, "a.json", {keyword: {}}))[0].grammar.text) == {keyword: {}}
+    schema: dict[str, Any] = {keyword: {"type": "string", "format": "date"}.get(keyword, {})}
+    assert json.loads(cases(write(tmp_path, "a.json", schema))[0].grammar.text) == schema
+
+
+@pytest.mark.parametrize("value", [{"type": "session.update"}, {"type": {}}, {"format": {"a": 1}}])
+def test_a_type_and_a_format_that_no_schema_has_make_none(value: object, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="neither a case nor a JSON Schema"):
+        cases(write(tmp_path, "a.json", value))
 
 
 def test_a_folder_is_read_in_order_and_hidden_forms_are_left(tmp_path: Path) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.backend.grammar import Grammar
 from harness.cases.case_json import GRAMMAR_KEYS
+from harness.cases.prepared import problem_with
 from harness.cases.suite import find_suite, read_cases
 from harness.cases.tool_lists import NOT_OF_TOOLS
 from harness.cli.main import main
@@ -87,6 +90,15 @@ BAD: dict[str, tuple[object, str]] = {
         [{"name": "weather", "input_schema": "object"}],
         'tool 1 ("weather"): "input_schema" is "object"',
     ),
+    "no keyword": (
+        [{"name": "weather", "parameters": {"city": {"type": "string"}, "days": {"type": "integer"}}}],
+        'tool 1 ("weather"): "parameters" has no keyword of JSON Schema about an object; write {"type": '
+        '"object", "properties": {...}}',
+    ),
+    "names that are keywords": (
+        [{"name": "find", "input_schema": {"type": {"type": "string"}, "pattern": {"type": "string"}}}],
+        'tool 1 ("find"): "input_schema" has no keyword of JSON Schema about an object',
+    ),
     "two schemas": (
         [{"name": "weather", "parameters": CITY, "inputSchema": CITY}],
         "has parameters and inputSchema; keep one",
@@ -143,6 +155,34 @@ def test_geminis_schemas_are_read_as_its_sdk_writes_them(
 ) -> None:
     tool = {"name": "weather", "parameters": parameters, "parametersJsonSchema": None}
     assert read(tmp_path, {"function_declarations": [tool]}) == [("weather", schema)]
+
+
+def test_a_type_of_another_language_is_told_with_what_to_write(tmp_path: Path) -> None:
+    properties = {
+        "x": {"type": "float"},
+        "y": {"type": ["tuple", "null"], "items": {"type": "float"}},
+        "z": {"type": "any"},
+        "type": {"type": "STRING"},
+    }
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps([{"name": "f", "parameters": {"type": "dict", "properties": properties}}]))
+    (case,) = read_cases(find_suite(str(path)))
+    assert problem_with(case) == (
+        'not a JSON Schema: /type is "dict" (write "object"), '
+        '/properties/x/type is "float" (write "number"), '
+        '/properties/y/type is "tuple" (write "array"), /properties/z/type is "any" (leave "type" out), '
+        '/properties/type/type is "STRING" (write "string")'
+    )
+    of_draft_3 = replace(case, grammar=Grammar("json_schema", '{"type": "any", "properties": 1}'))
+    assert '"any"' not in problem_with(replace(of_draft_3, options={"draft": "draft3"}))
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [{"additionalProperties": {"type": "string"}}, {"$ref": "#/$defs/a", "$defs": {"a": CITY}}, {"not": {}}],
+)
+def test_a_schema_of_arguments_needs_no_type(schema: object, tmp_path: Path) -> None:
+    assert read(tmp_path, [{"name": "weather", "input_schema": schema}]) == [("weather", schema)]
 
 
 def test_a_case_with_tools_beside_its_schema_is_a_case(tmp_path: Path) -> None:

@@ -1,0 +1,96 @@
+"""By what an object is known as a JSON Schema, and which of its types are the words of another language."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.cases.subschemas import ASKED_OF, ASSERTIONS, pointer, subschemas
+
+SCHEMA_KEYWORDS = ASSERTIONS | frozenset(
+    """
+    $schema $id id $defs definitions $anchor extends disallow divisibleBy
+    title description $comment default examples
+    """.split()  # noqa: SIM905
+)
+"""The keywords by which a bare JSON Schema is known, three of them draft 3's, and its annotations."""
+SHARED = frozenset(("dependencies", "extends"))
+"""Keywords that other files have too, with text for a value or for its members: those of packages and of
+tools' settings."""
+SILENT = frozenset(("$schema", "$id", "id", "$comment", "title", "description", "default", "examples"))
+"""The keywords that constrain nothing."""
+OF_OBJECTS = frozenset((*ASKED_OF["object"], "$defs", "definitions", "not", "if"))
+"""Keywords that a schema of an object may have, and whose value may be an object."""
+
+TYPES = frozenset(("object", "array", "string", "number", "integer", "boolean", "null"))
+MISNAMED = {
+    word: name
+    for name, words in {
+        "object": "dict dictionary map hashmap struct",
+        "array": "list tuple set arraylist",
+        "string": "str text char",
+        "number": "float double decimal",
+        "integer": "int long short int32 int64",
+        "boolean": "bool",
+        "null": "none nil",
+        "": "any",
+    }.items()
+    for word in words.split()
+}
+"""What other languages call a type, in lower case, and its name in JSON Schema; any value has none."""
+
+
+def is_schema(value: object) -> bool:
+    """Is this an object that a person means as a JSON Schema? Data have titles and ids too, and requests to
+    model servers have a `type` and a `format` of their own."""
+    if not isinstance(value, dict):
+        return False
+    known = value.keys() & ((SCHEMA_KEYWORDS - SILENT) | {"$schema"})
+    return any(_MEANT.get(keyword, _is_any)(value[keyword]) for keyword in known)
+
+
+def asks_of_arguments(value: dict[str, Any]) -> bool:
+    """Is this a JSON Schema of a call's arguments, and not a map from their names to what each may be?
+
+    An argument may be called as a keyword is (`type`, `pattern`): what such a map has are objects only, and
+    no keyword about objects.
+    """
+    is_map = all(isinstance(member, dict) for member in value.values())
+    return is_schema(value) and not (is_map and not OF_OBJECTS & value.keys())
+
+
+def misnamed_types(schema: object) -> str:
+    """Returns where the schema has a type by a word of another language, and what to write instead, once for
+    each word; empty if it has none."""
+    found: dict[str, str] = {}
+    for path, node in subschemas(schema):
+        given = node.get("type") if isinstance(node, dict) else None
+        for word in given if isinstance(given, list) else [given]:
+            if isinstance(word, str) and word not in TYPES and _is_type(word):
+                name = word.lower() if word.lower() in TYPES else MISNAMED[word.lower()]
+                advice = f'write "{name}"' if name else 'leave "type" out'
+                found.setdefault(word, f'{pointer((*path, "type"))} is "{word}" ({advice})')
+    return ", ".join(found.values())
+
+
+def _is_any(_: object) -> bool:
+    return True
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_type(value: object) -> bool:
+    """Is this the name of a type, or a list, as of such names?"""
+    if isinstance(value, str):
+        return value.lower() in TYPES or value.lower() in MISNAMED
+    return isinstance(value, list)
+
+
+def _holds_no_text(value: object) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
+    return not any(isinstance(each, str) for each in inner)
+
+
+_MEANT = {"type": _is_type, "format": _is_text, **dict.fromkeys(SHARED, _holds_no_text)}
+"""The keywords that other files have too, each with the question whether its value is a schema's."""
