@@ -66,7 +66,7 @@ from reference_walk import (
     walk,
     walk_again,
 )
-from stratified import strata_of, stratified
+from stratified import no_schemas, strata_of, stratified
 
 from harness.backend.registry import installed_version
 from harness.cases.suite import find_suite, read_cases
@@ -191,14 +191,12 @@ def work(options: argparse.Namespace, parts: Sequence[str]) -> None:
     out_of = {part: left_out(options.out, part, suites[part]) for part in parts}
     strata = {
         part: {case: stratum for case, stratum in strata_of(suites[part]).items() if case not in out_of[part]}
-        if options.most or options.sample or out_of[part]
+        if options.most or options.sample
         else {}
         for part in parts
     }
     sampled = {part: sampled_in(taken_from(options, part)) if options.most else set() for part in parts}
-    options.chosen = {
-        part: chosen_of(options.most, strata[part], out_of[part], sampled[part]) for part in parts
-    }
+    options.chosen = {part: chosen_of(options.most, strata[part], sampled[part]) for part in parts}
     options.out.mkdir(parents=True, exist_ok=True)
     folders = {part: folder_of(options.out, part, options.shard) for part in parts}
     fresh = [part for part in parts if not has_begun(folders[part])]
@@ -213,12 +211,16 @@ def work(options: argparse.Namespace, parts: Sequence[str]) -> None:
 
 
 def measured(options: argparse.Namespace) -> int:
-    """Measures a stratified sample of MaskBench's schemas with all backends, into DIR/times; returns the exit
-    code of `grammarbench measure`. Three forks, for times of hundreds of schemas take hours otherwise."""
+    """Measures a stratified sample of MaskBench's schemas, without those that are none, with all backends,
+    into DIR/times; returns the exit code of `grammarbench measure`. Three forks, for times of hundreds of
+    schemas take hours otherwise."""
     (corpus,) = suites_of("maskbench", options.corpora)
-    chosen = set(stratified(strata_of([corpus]), options.times))
+    none = no_schemas([corpus])
+    strata = {case: stratum for case, stratum in strata_of([corpus]).items() if case not in none}
+    chosen = set(stratified(strata, options.times))
     schemas = options.out / TIMES / "schemas"
-    schemas.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(schemas, ignore_errors=True)  # those of another --times
+    schemas.mkdir(parents=True)
     for file in sorted(Path(corpus).iterdir()):
         if any(case.id in chosen for case in read_cases(find_suite(str(file)))):
             shutil.copyfile(file, schemas / file.name)

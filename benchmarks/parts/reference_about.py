@@ -156,8 +156,9 @@ def run_line(out: Path, part: str, folder: Path, info: RunInfo) -> str:
     walked = f"{cases} cases"
     if any(is_sample(suite, none) for suite in info.suites.values()):
         walked = f"a stratified sample of {cases} of {in_all} cases"
-    elif cases < in_all:
-        walked = f"all {in_all} cases but {', '.join(none)}, whose schemas are none by their own draft"
+    elif none:
+        walked = f"all {cases + len(none)} cases but {', '.join(none)}"
+        walked += ", whose schemas are none by their own draft"
     text = (
         f"{walked} ({sizes}), {instances} instances; {info.timeout_s:g} s for a compile and for each "
         f"walk; {sentence} {time_text(out, part, info)}"

@@ -5,26 +5,29 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from reference_about import minutes
-from reference_walk import changed, request
+from reference_walk import changed, request, taken_from
 from stratified import Stratum, stratified
 
 from harness.backend.registry import parse_specs
+from harness.rows.store import case_identity, read_rows
 from harness.running.limits import Progress
 from harness.running.session import run
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What one backend will take for one part, as a sample of `sampled` of its `cases` says."""
+    """What one backend will take for one part, as a sample of `sampled` of its cases says."""
 
     part: str
     backend: str
     cases: int
+    """Those that are to be walked; a case on two vocabularies is two."""
     sampled: int
     seconds: float
 
@@ -52,15 +55,27 @@ def estimate(
     options: argparse.Namespace, part: str, suites: Sequence[str], strata: Mapping[str, Stratum]
 ) -> Iterator[Estimate]:
     """Walks a sample through each backend by itself, in a folder that is thrown away. It tells what is to be
-    walked: the cases of a sample if one is walked, and a share of them if a share is."""
+    walked: the cases of a sample if one is walked, a share of them if a share is, and none that is taken
+    over."""
     chosen = stratified(strata, options.sample)
-    cases = min(options.most or len(strata), len(strata)) // (options.shard.of if options.shard else 1)
+    wanted = set(options.chosen[part] or strata)
     here = changed(options, shard=None, executor="", take_over=None)
+    earlier = taken_from(options, part)
+    known = {case_identity(row) for row in read_rows(earlier)} if earlier else set()
     for spec in parse_specs(options.backends):
         clock = Clock()
         with tempfile.TemporaryDirectory() as scratch:
-            run(request(here, part, suites, Path(scratch) / "run", str(spec), chosen), lambda _: None, clock)
-        yield Estimate(part, str(spec), cases, len(chosen), cases * clock.seconds_per_case())
+            asked = request(here, part, suites, Path(scratch) / "run", str(spec), chosen)
+            told = run(asked, lambda _: None, clock).described
+        (arm,) = told.arms
+        taken = Counter(
+            vocabulary
+            for *of_arm, vocabulary, _, case in known
+            if of_arm == [arm.backend, arm.version, arm.options] and case in wanted
+        )
+        walks = sum(len(wanted) - taken[name] for name in told.vocabularies)
+        walks //= options.shard.of if options.shard else 1
+        yield Estimate(part, str(spec), walks, len(chosen), walks * clock.seconds_per_case())
 
 
 def estimates_text(estimates: Sequence[Estimate]) -> str:

@@ -6,8 +6,10 @@ from __future__ import annotations
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from further_sessions import copy_sessions
 from reference_about import about
 from reference_runs import LEFT_OUT, PARTS, is_sample, no_schemas_in, timeouts, walked_again
 from reference_sums import write_sums
@@ -22,7 +24,6 @@ from harness.report.page.inputs import read_inputs
 from harness.report.page.page import write_report
 from harness.report.values import number
 from harness.rows.row import VERDICTS
-from harness.rows.sessions import FILE as SESSIONS
 from harness.rows.store import packed, read_end, read_info
 from harness.text import markdown as cell
 
@@ -38,7 +39,9 @@ HEADS = {"walks": "Walks:", "cases": "Cases:", "deadlines": "With a longer deadl
 def publish(out: Path, parts: Sequence[str]) -> Path:
     """Writes it of what was run, complete or not, into `out`/published, anew but for what was written by
     hand; returns the folder."""
-    old, folder = out / "published", out / "published.new"
+    old, folder, aside = out / "published", out / "published.new", out / "published.old"
+    if aside.exists() and not old.exists():  # the command was ended between the two renames below
+        aside.rename(old)
     notes = notes_of(old / "README.md")
     shutil.rmtree(folder, ignore_errors=True)
     runs = {part: out / "runs" / part for part in parts}
@@ -48,8 +51,7 @@ def publish(out: Path, parts: Sequence[str]) -> Path:
         # A page of each: together they would be held against each other, and have no case in common.
         write_report(read_inputs([where], to_be_published=True), folder / part / "report.html")
         shutil.copyfile(where / "rows.jsonl", folder / part / "rows.jsonl")
-        if (where / SESSIONS).exists():
-            shutil.copyfile(where / SESSIONS, folder / part / SESSIONS)
+        copy_sessions(where, folder / part)
         too_large = pack(folder / part / "rows.jsonl")
         left_out += too_large
         source = where if too_large else folder / part
@@ -70,15 +72,17 @@ def publish(out: Path, parts: Sequence[str]) -> Path:
         "\n".join([notes + MARK, "", about(out, runs, left_out), *sections]), "utf-8"
     )
     write_sums(folder)
-    shutil.rmtree(old, ignore_errors=True)
+    shutil.rmtree(aside, ignore_errors=True)
+    if old.exists():
+        old.rename(aside)
     folder.rename(old)
+    shutil.rmtree(aside, ignore_errors=True)
     return old
 
 
 def write_tables(result: Result, part: str, source: Path, none: list[str], into: Path) -> list[str]:
     """Writes what the rows of `source` come to; returns what is said of the files that are too large."""
-    write(result, ["markdown", "csv"], into)
-    name_run(into / "failing.csv", source, part)
+    write(run_named(result, source, part), ["markdown", "csv"], into)
     tables = into / "tables.md"
     with_intervals = cases_table(result, source, none)
     tables.write_text(
@@ -87,11 +91,12 @@ def write_tables(result: Result, part: str, source: Path, none: list[str], into:
     return pack(into / "failing.csv")
 
 
-def name_run(failing: Path, source: Path, part: str) -> None:
-    """Puts the run into the commands of the table, in place of the folder on this machine: as it lies under
-    the folder DIR that whoever repeats it gives as `--out`."""
-    text = failing.read_text("utf-8")
-    failing.write_text(text.replace(f"repro {shlex.quote(str(source))} ", f"repro DIR/runs/{part} "), "utf-8")
+def run_named(result: Result, source: Path, part: str) -> Result:
+    """Returns the result with the run in its commands in place of the folder on this machine: as it lies
+    under the folder DIR that whoever repeats it gives as `--out`."""
+    here, there = f"repro {shlex.quote(str(source))} ", f"repro DIR/runs/{part} "
+    failing = tuple(replace(one, repro=one.repro.replace(here, there)) for one in result.failing)
+    return replace(result, failing=failing)
 
 
 def section(part: str, tables: Mapping[str, str]) -> str:

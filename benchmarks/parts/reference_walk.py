@@ -18,6 +18,8 @@ from reference_runs import LEFT_OUT, SESSIONS, again, again_name, shares_of, tim
 from stratified import Stratum, no_schemas, stratified
 
 from harness.backend.registry import parse_specs
+from harness.backend.vocabulary import prepare_vocabulary
+from harness.backend.vocabulary.fetched import with_all
 from harness.cases.suite import walked_by_default
 from harness.cli.progress import progress_line
 from harness.errors import BadInput
@@ -123,6 +125,8 @@ def walk(
         return
     started, begun = now(), time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
+    if options.shard and (options.out / LEFT_OUT).exists():
+        shutil.copyfile(options.out / LEFT_OUT, folder / LEFT_OUT)  # goes where the share is put together
     asked = request(options, part, suites, folder, options.backends, options.chosen[part])
     noted: dict[str, object] = {}
     try:
@@ -162,7 +166,7 @@ def walk_again(options: argparse.Namespace, suites: Sequence[str], part: str) ->
     whole, second = options.out / "runs" / part, again(options.out, part)
     if not (has_begun(whole) and read_end(whole)):
         raise BadInput(f"{whole}: not complete; leave --again out to go on with it")
-    vocabularies = options.vocabularies.split(",")
+    vocabularies = set(map(prepare_vocabulary, with_all(options.vocabularies.split(","))))
     backends = {spec.name for spec in parse_specs(options.backends)}
     late = {case for case in timeouts(whole) if case[0] in backends and case[3] in vocabularies}
     print(f"{part}: {len(late)} cases met a deadline", flush=True)
@@ -213,14 +217,13 @@ def left_out(out: Path, part: str, suites: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def chosen_of(
-    most: int | None, strata: Mapping[str, Stratum], out_of: Mapping[str, str], sampled: Set[str]
-) -> tuple[str, ...]:
-    """Returns the ids of the cases that are walked; empty for all of the part's. A sample that is smaller
+def chosen_of(most: int | None, strata: Mapping[str, Stratum], sampled: Set[str]) -> tuple[str, ...]:
+    """Returns the ids of the cases that are walked; empty for all of the part's, of which a run leaves out by
+    itself what is no schema. A sample that is smaller
     becomes a larger one: its cases stay, and what is wanting is a sample of the others. Of one that is as
     large, or larger, it is a sample."""
     if not most:
-        return tuple(strata) if out_of else ()
+        return ()
     kept = sampled & strata.keys()
     if len(kept) >= most:
         return stratified({case: strata[case] for case in kept}, most)
@@ -253,10 +256,15 @@ def is_there(out: Path, part: str) -> bool:
         return False
     if wanting := wanting_of(shares):
         raise BadInput(f"{part}: {wanting}")
-    merged = merge(whole, shares, without_share(read_info(shares[0]).argv))
+    if (shares[0] / LEFT_OUT).exists():
+        shutil.copyfile(shares[0] / LEFT_OUT, out / LEFT_OUT)
+    made = whole.with_name(f"{part}.new")  # a merge that is ended leaves no half of a run under the name
+    shutil.rmtree(made, ignore_errors=True)
+    merged = merge(made, shares, without_share(read_info(shares[0]).argv))
     if merged.missing:
-        shutil.rmtree(whole)
+        shutil.rmtree(made)
         raise BadInput(f"{part}: of its shares {merged.missing} cases are missing")
+    made.rename(whole)
     return True
 
 
@@ -275,8 +283,9 @@ def lie_where(options: argparse.Namespace, parts: Sequence[str]) -> str:
     none is."""
     lines = []
     for part in parts:
-        wanting = wanting_of(shares_of(options.out, part))
-        if wanting and not has_begun(options.out / "runs" / part):
+        if has_begun(options.out / "runs" / part):
+            continue
+        if wanting := wanting_of(shares_of(options.out, part)):
             own = folder_of(options.out, part, options.shard)
             lines.append(f"{part}: the share {options.shard} lies in {own}; {wanting}")
     if lines:

@@ -361,9 +361,11 @@ def test_a_schema_that_is_none_is_left_out_and_named(
     bad = {
         "description": "bad",
         "schema": {"enum": [1, 1], "$schema": "http://json-schema.org/draft-04/schema#"},
+        "meta": {"raw_features": []},
     }
     (mine / "maskbench" / "none.json").write_text(json.dumps(bad))
     assert reference.main(arguments(mine, tmp_path / "out", "--only", "maskbench")) == OK
     assert "left out, being no schema by its own draft: none" in capsys.readouterr().out
     readme = (tmp_path / "out" / "published" / "README.md").read_text()
     assert "all 6 cases but none, whose schemas are none by their own draft" in readme
+    assert "a sample" not in (tmp_path / "out" / "published" / "maskbench" / "tables.md").read_text()

@@ -97,13 +97,13 @@ def test_a_published_sample_becomes_a_larger_one(
 def test_a_larger_sample_holds_the_smaller_and_every_case_is_as_likely() -> None:
     strata = {f"case {number:03}": (("any",), number) for number in range(1000)}
     small = set(stratified(strata, 100))
-    large = set(reference_walk.chosen_of(200, strata, {}, small))
+    large = set(reference_walk.chosen_of(200, strata, small))
     assert small < large and len(large) == 200
     halves = [sum(strata[case][1] < 500 for case in cases) for cases in (small, large)]
     assert abs(halves[0] - 50) <= 1 and abs(halves[1] - 100) <= 2
-    assert set(reference_walk.chosen_of(200, strata, {}, large)) == large, "the same command goes on with it"
-    assert set(reference_walk.chosen_of(50, strata, {}, large)) < large
-    assert reference_walk.chosen_of(None, strata, {}, set()) == ()
+    assert set(reference_walk.chosen_of(200, strata, large)) == large, "the same command goes on with it"
+    assert set(reference_walk.chosen_of(50, strata, large)) < large
+    assert reference_walk.chosen_of(None, strata, set()) == ()
 
 
 def test_a_run_that_was_not_walked_to_its_end_is_no_sample(sample: Path, tmp_path: Path) -> None:
