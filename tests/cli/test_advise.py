@@ -11,9 +11,6 @@ import pytest
 
 import harness
 from harness.backend.describe import catalogue
-from harness.backend.grammar import Grammar
-from harness.cases.case import Case, case_id
-from harness.cases.rewrites import Rewritten
 from harness.cases.suite import find_suite, read_cases
 from harness.cli.main import main
 from harness.diagnose.advise import advice as advice_module
@@ -22,7 +19,6 @@ from harness.diagnose.advise.advice import source_of
 from harness.diagnose.advise.engines import Offer, engines, offer_of
 from harness.diagnose.advise.stored import FILE, stored_advice
 from harness.errors import BadInput
-from harness.outcomes.answer import CaseAnswer
 from harness.outcomes.case_state import CaseState
 from harness.report.advice import advice_text
 from harness.report.page import page as page_module
@@ -274,24 +270,6 @@ def test_a_rewrite_is_looked_at_as_closely_as_the_schema(
     (before, _), (after, with_documents) = asked
     assert replace(after, suites=before.suites, out=before.out) == before and before.effort
     assert set(with_documents) == {"mine"}
-
-
-@pytest.mark.parametrize(
-    ("before", "is_cut", "helps"),
-    [
-        (CaseState.SILENTLY_WRONG, False, True),
-        (CaseState.SILENTLY_WRONG, True, False),
-        (CaseState.REFUSED, True, True),
-    ],
-)
-def test_a_fault_is_mended_only_where_all_was_looked_at_again(
-    before: CaseState, is_cut: bool, helps: bool
-) -> None:
-    grammar = Grammar("json_schema", '{"enum": [1]}')
-    rewrite = Case(case_id(grammar), "c", grammar)
-    after = CaseAnswer("s", rewrite.id, "c", CaseState.WORKS, was_cut_short=is_cut)
-    change = rewrites._best("s", rewrite, [Rewritten((), rewrite)], {"a": before}, {(rewrite.id, "a"): after})
-    assert (change is not None) == helps
 
 
 def test_a_mistake_in_a_source_is_told_before_any_backend_is_looked_at(

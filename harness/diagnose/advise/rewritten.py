@@ -64,7 +64,7 @@ def rewritten(
         for suite, case in cases
         if case.grammar.dialect == "json_schema"
         and (one := seen.get((suite, case.id))) is not None
-        and (CaseState.REFUSED in one.states.values() or _keywords(one.faults, case))
+        and (CaseState.REFUSED in one.states.values() or _keywords(one.all_faults, case))
     ]
     wanting.sort(key=lambda pair: list(seen[pair[0], pair[1].id].states.values()).count(CaseState.WORKS))
     not_looked_at = max(0, len(wanting) - MOST_CASES)
@@ -75,7 +75,7 @@ def rewritten(
         say(f"looking for rewrites of {counted(len(wanting), 'case')} that mean the same ...")
     with Rewriter() as rewriter:
         for suite, case in wanting:
-            at_fault = _keywords(seen[suite, case.id].faults, case)
+            at_fault = _keywords(seen[suite, case.id].all_faults, case)
             some = tried[suite, case.id] = rewriter.rewrites_of(case, at_fault, SECONDS, MOST_TRIED)
             # Documents that were made are made anew, for the rewrite, as they will be of its schema alone.
             is_made = any(instance.made_for for instance in case.instances)
@@ -90,8 +90,7 @@ def rewritten(
         path.write_text(text, "utf-8")
         answers = answers_of(path, folder / WALKED)
     best = [
-        _best(suite, case, tried[suite, case.id], seen[suite, case.id].states, answers)
-        for suite, case in wanting
+        _best(suite, case, tried[suite, case.id], seen[suite, case.id], answers) for suite, case in wanting
     ]
     changes = [change for change in best if change is not None]
     first = answer.best.name if answer.best is not None else ""
@@ -106,8 +105,13 @@ class _Seen:
 
     states: dict[str, CaseState] = field(default_factory=dict)
     """The states by arm, controls left out."""
-    faults: set[str] = field(default_factory=set)
-    """The constraints that some arm does not keep."""
+    faults: dict[str, set[str]] = field(default_factory=dict)
+    """The constraints that each arm does not keep."""
+
+    @property
+    def all_faults(self) -> set[str]:
+        """Returns the constraints that some arm does not keep."""
+        return set().union(*self.faults.values())
 
 
 def _seen(answer: Answer) -> dict[tuple[str, str], _Seen]:
@@ -117,7 +121,7 @@ def _seen(answer: Answer) -> dict[tuple[str, str], _Seen]:
         for case in () if backend.is_control else backend.cases:
             one = seen.setdefault((case.suite, case.case_id), _Seen())
             one.states[backend.name] = case.state
-            one.faults.update(proof.constraint for proof in case.proofs if proof.constraint)
+            one.faults[backend.name] = {proof.constraint for proof in case.proofs if proof.constraint}
     return seen
 
 
@@ -127,11 +131,10 @@ def _keywords(faults: Collection[str], case: Case) -> list[str]:
     return sorted(fault for fault in faults if f'"{fault.rpartition(".")[2]}"' in case.grammar.text)
 
 
-def _best(
-    suite: str, case: Case, tried: Sequence[Rewritten], before: dict[str, CaseState], answers: Answers
-) -> Change | None:
+def _best(suite: str, case: Case, tried: Sequence[Rewritten], seen: _Seen, answers: Answers) -> Change | None:
     """Returns the first of the rewrites with which the most arms work, if these are more than before and none
     is lost."""
+    before = {arm: state for arm, state in seen.states.items() if _may_work(arm, seen, case)}
     had = {arm for arm, state in before.items() if state == CaseState.WORKS}
     best: Change | None = None
     for one in tried:
@@ -147,6 +150,15 @@ def _best(
                 one.case.grammar.text,
             )
     return best
+
+
+def _may_work(arm: str, seen: _Seen, case: Case) -> bool:
+    """May the arm work on a rewrite? Where no keyword was at fault, but bytes that are no UTF-8, say, a
+    rewrite that shows no fault only happens not to."""
+    state = seen.states[arm]
+    if state == CaseState.SILENTLY_WRONG:
+        return bool(_keywords(seen.faults[arm], case))
+    return state != CaseState.OTHER_FAULT
 
 
 def _works(answer: CaseAnswer | None, before: CaseState) -> bool:
