@@ -61,6 +61,9 @@ class Case:
     is_published: bool = field(default=False, compare=False)
     """It was read from a file of MaskBench, which nobody mends: if its schema is none, a run leaves it out.
     The line of a run does not say it."""
+    request: str = field(default="", compare=False)
+    """The file, and the line, of the request or the list of tools in which it has its name; empty for every
+    other case. The line of a run does not say it."""
 
     @property
     def draft(self) -> str | None:

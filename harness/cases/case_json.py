@@ -4,6 +4,7 @@ JSON-Schema-Test-Suite, and lists of tools."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -76,7 +77,7 @@ def _cases_of_request(value: object, stem: str, where: str, draft: str | None) -
     named = [tool_schema(tool, f"{where}: tool {number}") for number, tool in enumerate(tools, 1)]
     if (answer := answer_schema(value, where)) is not None:
         named.append((answer[0] or stem, answer[1]))
-    return [_case_of_schema(schema, name, draft) for name, schema in named]
+    return [replace(_case_of_schema(schema, name, draft), request=where) for name, schema in named]
 
 
 def _case(value: dict[str, Any], name: str, where: str, draft: str | None) -> Case:

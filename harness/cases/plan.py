@@ -13,6 +13,7 @@ from typing import Any
 
 from harness.cases.case import Case, Instance
 from harness.cases.case_line import LONGEST_CASE, case_from_line, case_to_line
+from harness.cases.names import unused_name
 from harness.cases.prepared import Prepared, Preparers, made_key, problem_with
 from harness.cases.suite import Suite, read_cases
 from harness.errors import LISTED, NAME, BadInput, did_you_mean
@@ -220,16 +221,6 @@ def rows_owed(path: Path, checked: bool) -> dict[tuple[str, str], int]:
 def rows_of(case: Case, checked: bool) -> int:
     """Returns how many rows the case has in the end, by the rule of `rows_owed`."""
     return max(1, len(case.instances)) + int(checked)
-
-
-def unused_name(name: str, taken: dict[str, Any]) -> str:
-    """Returns the name, with a number behind it if it is taken: two folders of one name are two suites, and
-    the second is called `name-2`."""
-    number, candidate = 1, name
-    while candidate in taken:
-        number += 1
-        candidate = f"{name}-{number}"
-    return candidate
 
 
 def _chosen(suite: Suite, limit: int | None, seed: int, only: Collection[str]) -> Callable[[Case], bool]:

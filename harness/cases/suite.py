@@ -17,6 +17,7 @@ from harness.backend.grammar import Grammar
 from harness.cases.case import Case, Literal, as_written, case_id
 from harness.cases.case_json import CASE_KEYS, GRAMMAR_KEYS, cases_from_json, cases_of_line
 from harness.cases.folder import files_of_cases, suffix_of
+from harness.cases.names import Names, writable
 from harness.cases.special_files import refuse_special_file
 from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge.drafts import DRAFTS
@@ -53,6 +54,8 @@ class Suite:
     """A run that names no suite walks it; a suite's header says `"default": false` if it should not."""
     unread: str = ""
     """What lies in the user's folder and is not read, in a few words; empty if that is nothing."""
+    folder: Path | None = None
+    """The user's folder, if it is one."""
 
 
 def suite_names() -> list[str]:
@@ -89,7 +92,7 @@ def find_suite(wanted: str) -> Suite:
         if not paths:
             but = f" (but {unread})" if unread else ""
             raise BadInput(f"{wanted}: no .json, .jsonl or .lark file in this folder{but}")
-        return Suite(_writable(path.resolve().name), "", "", paths, unread=unread)
+        return Suite(writable(path.resolve().name), "", "", paths, unread=unread, folder=path)
     if _is(path.is_file, wanted):
         return _suite_of_file(path)
     refuse_special_file(path, opened=False)
@@ -131,14 +134,8 @@ def _suite_of_file(path: Path) -> Suite:
         for key, other in (("suite", path.stem), ("version", ""), ("description", ""))
     )
     return Suite(
-        _writable(name), version, description, (path,), by_default=header.get("default", True) is not False
+        writable(name), version, description, (path,), by_default=header.get("default", True) is not False
     )
-
-
-def _writable(name: str) -> str:
-    """Returns the name with lone surrogates (of bytes in a file name that are no UTF-8) spelled out: a row's
-    schema and a page can hold it."""
-    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def _is_header(value: object) -> bool:
@@ -150,6 +147,7 @@ def read_cases(suite: Suite) -> Iterator[Case]:
     """Yields every case of the suite, in order; ids are unique within it (a second case with the same grammar
     gets `-2`). Raises BadInput."""
     counts: dict[str, int] = {}
+    names = Names(suite.files, suite.folder)
     for path in suite.files:
         # Where the package lies says nothing about its suites.
         draft = None if suite.is_ours else _draft_of_folder(path)
@@ -157,7 +155,8 @@ def read_cases(suite: Suite) -> Iterator[Case]:
             counts[case.id] = counts.get(case.id, 0) + 1
             if counts[case.id] > 1:
                 case = replace(case, id=f"{case.id}-{counts[case.id]}")
-            yield case
+            name = names.name_of(case, path)
+            yield case if name == case.name else replace(case, name=name)
 
 
 def refuse_unreadable(suites: Iterable[Suite]) -> None:
@@ -197,7 +196,7 @@ def _cases_of_file(path: Path, draft: str | None) -> Iterator[Case]:
         text = file.read()
     if suffix_of(path) == ".lark":
         grammar = Grammar("lark", text)
-        yield Case(case_id(grammar), _writable(path.stem), grammar)
+        yield Case(case_id(grammar), writable(path.stem), grammar)
         return
     if suffix_of(path) in YAML and text.lstrip()[:1] not in ("{", "["):
         raise BadInput(f"{path}: YAML is not read; convert it to JSON")
@@ -280,8 +279,10 @@ def parse_json(text: str, file: str, line: int = 1) -> Any:
             text, parse_constant=refuse_constant, parse_float=read, object_pairs_hook=read_object
         )
     except json.JSONDecodeError as error:
+        several = error.msg == "Extra data" and error.lineno > 1 and error.colno == 1
+        advice = "; one JSON value per line belongs in a .jsonl file" if several else ""
         raise BadInput(
-            f"{file}:{line + error.lineno - 1}:{error.colno}: malformed JSON: {error.msg}"
+            f"{file}:{line + error.lineno - 1}:{error.colno}: malformed JSON: {error.msg}{advice}"
         ) from error
     except ValueError as error:
         raise BadInput(f"{where}: {TOO_LONG}") from error

@@ -104,6 +104,27 @@ def test_a_folder_is_read_in_order_and_hidden_forms_are_left(tmp_path: Path) -> 
     assert [case.name for case in cases(tmp_path)] == ["one", "two", "three"]
 
 
+def test_files_of_one_name_are_told_apart_by_their_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("order/schema.json", "user/new/schema.json", "user/new/schema.lark", "user.json"):
+        write(tmp_path, name, 'start: "a"' if name.endswith("lark") else {"title": name, "type": "object"})
+    tool = {"name": "schema", "input_schema": {"type": "object"}}
+    write(tmp_path, "tools.json", [tool, tool])
+    write(tmp_path, "user/user_2.json", {"tools": [tool]})
+    names = ["order/schema", "schema", "tools.json: schema", "user/new/schema", "user/new/schema.lark"]
+    names += ["user/user_2.json: schema", "user"]
+    assert sorted(case.name for case in cases(tmp_path)) == sorted(names)
+    monkeypatch.chdir(tmp_path)
+    assert sorted(case.name for case in cases(Path("."))) == sorted(names)
+
+
+def test_a_group_of_tests_keeps_its_name(tmp_path: Path) -> None:
+    for draft in ("draft6", "draft7"):
+        write(tmp_path, f"{draft}/const.json", [{"description": "const", "schema": {"const": 2}}])
+    assert [case.name for case in cases(tmp_path)] == ["const: const"] * 2
+
+
 def test_the_case_of_an_ending_does_not_matter(tmp_path: Path) -> None:
     write(tmp_path, "a.JSON", {"regex": "a"})
     lines = write(tmp_path, "b.JSONL", '{"suite": "mine"}\n{"regex": "b"}\n{"regex": "c"}')
@@ -244,6 +265,10 @@ BAD: dict[str, tuple[Any, str]] = {
     "malformed.jsonl": (
         '{"suite": "x"}\n{"regex": "a"}\n{"regex": }',
         "malformed.jsonl:3:11: malformed JSON",
+    ),
+    "lines.json": (
+        '{"regex": "a"}\n{"regex": "b"}\n',
+        "lines.json:2:1: malformed JSON: Extra data; one JSON value per line belongs in a .jsonl file",
     ),
     "nan.json": ('{"schema": {"const": NaN}}', "NaN is no JSON number"),
     "huge.json": ('{"schema": {"const": 1e999}}', "beyond a double's range"),

@@ -14,7 +14,7 @@ import pytest
 from harness.backend.registry import parse_specs
 from harness.backend.vocabulary import prepare_vocabulary
 from harness.cases.case import Case
-from harness.cases.plan import unused_name
+from harness.cases.names import unused_name
 from harness.cases.suite import find_suite, read_cases, walked_by_default
 from harness.cli.plugin import MARK
 from harness.cli.plugin.walks import Walks, Wrong, fresh_folder
