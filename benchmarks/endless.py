@@ -23,9 +23,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
 from endings import script
+from further_sessions import copy_sessions
 
 from harness.backend.arm import arm, arm_names
-from harness.errors import OK
+from harness.errors import OK, BadInput
 from harness.outcomes.endless import EndlessCounts, endless_counts
 from harness.report.tables.spelling import Count, spelling_table
 from harness.rows.row import CHECKS_MODE
@@ -36,10 +37,17 @@ LAYOUTS = ("compact", "spaced", "indented_2", "indented_tab", "padded", "blanks_
 
 def labels(run: Path) -> dict[str, str]:
     """Returns for each arm of a run, by its name there, backend and options: the same arm of two runs has one
-    label, whatever else the runs hold. The page names the versions."""
-    arms = read_info(run).arms
-    names = arm_names(arms)
-    return {names[one.backend, one.version, one.options]: arm(one) for one in arms}
+    label, whatever else the runs hold. The page names the versions. Raises BadInput for a run whose counts
+    would stand under one label."""
+    info = read_info(run)
+    names = arm_names(info.arms)
+    found = {names[one.backend, one.version, one.options]: arm(one) for one in info.arms}
+    if len(set(found.values())) < len(found) or len(info.vocabularies) > 1:
+        raise BadInput(
+            f"{run}: it has several versions of a backend, or several vocabularies, which would be one line "
+            "here; `grammarbench table RUN endless` has a line for each"
+        )
+    return found
 
 
 def white_space(run: Path) -> dict[tuple[str, str], EndlessCounts]:
@@ -117,6 +125,7 @@ def publish(run: Path, into: Path) -> None:
         kept = [line for line in rows if json.loads(line).get("mode", CHECKS_MODE) == CHECKS_MODE]
     into.mkdir(parents=True, exist_ok=True)
     (into / PACKED).write_bytes(packed(b"".join(kept)))
+    copy_sessions(run, into)
 
 
 @script

@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
 import pandas as pd
 from endings import script
+from further_sessions import copy_sessions
 from gpu_figures import Figures
 from gpu_report import anchors, asked
 from gpu_store import stored
@@ -42,6 +43,7 @@ from harness.outcomes.case_state import CaseState
 from harness.outcomes.faults import Cases, fault_frame
 from harness.outcomes.keywords import table_of
 from harness.outcomes.outcome import is_documented, walk_verdict
+from harness.report.page.inputs import read_inputs
 from harness.report.page.page import write_report
 from harness.report.tables.instances import to_text
 from harness.report.tables.keywords import keyword_tables
@@ -368,7 +370,8 @@ def publish(runs: Sequence[str], into: Path) -> None:
         folder, made = into / name, into / f"{name}.new"
         shutil.rmtree(made, ignore_errors=True)
         made.mkdir(parents=True)
-        write_report([run], made / "report.html")
+        write_report(read_inputs([run], to_be_published=True), made / "report.html")
+        copy_sessions(run, made)
         (made / PACKED).write_bytes(packed((run / ROWS).read_bytes()))
         shutil.rmtree(folder, ignore_errors=True)
         made.rename(folder)

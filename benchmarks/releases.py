@@ -33,6 +33,7 @@ import sys
 import urllib.request
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from http.client import HTTPException
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
@@ -43,18 +44,20 @@ sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
 from endings import script
 from reference_walk import sampled_in, suites_of
-from releases_page import REFUSED, RUN, Release, publish
+from releases_page import REFUSED, RUN, Release, arm_of, publish
 from stratified import strata_of, stratified
 
 from harness.backend.describe import Description, describe
 from harness.backend.environments.build import environment_of
 from harness.backend.environments.releases import INDEX, released
+from harness.backend.environments.source import is_path
+from harness.backend.registry import parse_spec
 from harness.backend.vocabulary import prepare_vocabulary
 from harness.cases.suite import find_suite, read_cases
 from harness.cli.progress import progress_line
 from harness.cli.values import positive
 from harness.errors import INCOMPLETE, OK, BadInput
-from harness.rows.store import has_begun, read_end
+from harness.rows.store import has_begun, read_end, read_info
 from harness.running.session import Request, run
 
 DISTRIBUTIONS = ("xgrammar", "llguidance", "outlines-core")
@@ -100,15 +103,17 @@ def days(page: dict[str, Any]) -> dict[str, str]:
 
 def releases(distribution: str, since: str) -> list[Release]:
     """Returns the releases of a distribution to walk, the oldest first. Raises BadInput without an index."""
-    index = os.environ.get("PIP_INDEX_URL") or INDEX
-    request = urllib.request.Request(
-        f"{index.rstrip('/')}/{distribution}/", headers={"Accept": "application/vnd.pypi.simple.v1+json"}
-    )
+    page = f"{(os.environ.get('PIP_INDEX_URL') or INDEX).rstrip('/')}/{distribution}/"
     try:
+        request = urllib.request.Request(page, headers={"Accept": "application/vnd.pypi.simple.v1+json"})
         with urllib.request.urlopen(request, timeout=SECONDS) as answer:
             dated = days(json.load(answer))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadInput(f"the index does not tell when {distribution} was released: {error}") from error
+    except (OSError, ValueError, KeyError, TypeError, HTTPException) as error:
+        # What the others say may hold the address, and that a password.
+        why = str(error) if isinstance(error, OSError) else type(error).__name__
+        raise BadInput(
+            f"the index does not tell when {distribution} was released ({why}); name releases by --arms"
+        ) from error
     offered = [(version, dated[version]) for version in released(distribution) if version in dated]
     return [
         Release(f"{distribution}=={version}", distribution, version, day)
@@ -157,17 +162,22 @@ def schemas(options: argparse.Namespace) -> Path:
     return folder
 
 
+def named(arm: str) -> Release:
+    """Returns an arm of --arms. Raises BadInput."""
+    version = parse_spec(arm).version
+    if version is not None and is_path(version):
+        raise BadInput(f'--arms: "{arm}" names a path, but arms are told apart by versions; give a version')
+    name, _, version = arm.partition("==")
+    return Release(arm, name, version, "")
+
+
 def plan(options: argparse.Namespace) -> list[Release]:
     """Returns the arms, the same ones whenever the command is given again. Raises BadInput."""
     kept: Path = options.out / "releases.json"
     if kept.is_file():
         return [Release(**arm) for arm in json.loads(kept.read_text())]
     arms = (
-        [
-            Release(arm, name, version, "")
-            for arm in options.arms.split(",")
-            for name, _, version in [arm.partition("==")]
-        ]
+        [named(arm) for arm in options.arms.split(",")]
         if options.arms
         else [arm for distribution in DISTRIBUTIONS for arm in releases(distribution, options.since)]
     )
@@ -188,7 +198,8 @@ def placed(arms: Sequence[Release], vocabulary: str, refused: dict[str, str]) ->
         except BadInput as error:
             refused[arm.arm] = str(error)
     try:
-        return _described(list(found.values()), vocabulary)
+        if found:
+            return _described(list(found.values()), vocabulary)
     except BadInput:
         for name, place in list(found.items()):
             try:
@@ -215,8 +226,16 @@ def walk(options: argparse.Namespace, arms: Sequence[Release], suite: Path) -> N
     folder, notes = options.out / RUN, options.out / REFUSED
     if has_begun(folder) and read_end(folder):
         return
-    refused: dict[str, str] = json.loads(notes.read_text()) if notes.is_file() else {}
+    noted: dict[str, str] = json.loads(notes.read_text()) if notes.is_file() else {}
+    # An arm of a run that has begun is never passed over: without it, the run could not be gone on with.
+    begun = read_info(folder) if has_begun(folder) else None
+    kept = {arm.arm for arm in arms if begun and arm_of(arm, begun)}
+    refused = {arm: why for arm, why in noted.items() if arm not in kept}
     told = placed([arm for arm in in_turn(arms) if arm.arm not in refused], options.vocabulary, refused)
+    if lost := sorted(kept & refused.keys()):
+        raise BadInput(
+            f"{lost[0]} is in the run, and cannot be had now ({refused[lost[0]]}); go on once it can"
+        )
     notes.write_text(json.dumps(refused, indent=1) + "\n")
     asked = Request(
         suites=(str(suite),),

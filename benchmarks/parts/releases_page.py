@@ -12,9 +12,13 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
+from further_sessions import copy_sessions
 from reference_about import wrapped
 
 import harness
+from harness.backend.arm import Arm
+from harness.backend.environments.releases import release
+from harness.backend.registry import parse_spec
 from harness.errors import BadInput
 from harness.outcomes.case_state import FAILED, STATES, CaseState
 from harness.report.figures.estimates import share
@@ -82,16 +86,29 @@ class Walked:
         return len(self.states) - self.count(CaseState.NOT_JUDGED) - self.count(CaseState.NOT_MEASURED)
 
 
+def arm_of(asked: Release, info: RunInfo) -> Arm | None:
+    """Returns the arm of the run that was asked for so; None where the run has none."""
+    spec = parse_spec(asked.arm)
+    options = ":".join(f"{name}={value}" for name, value in spec.options)
+    for arm in info.arms:
+        versions = arm.version, arm.version.partition("+")[0]  # behind the + stands what a wrapper wraps
+        is_it = not arm.python if spec.version is None else release(spec.version) in map(release, versions)
+        if is_it and (arm.backend, arm.options) == (spec.name, options):
+            return arm
+    return None
+
+
 def read(out: Path, arms: Sequence[Release]) -> list[Walked]:
     """Returns the releases that were walked over every case, in their order."""
     folder = out / RUN
-    size = sum(suite["cases"] for suite in read_info(folder).suites.values())
-    cases = harness.load(folder).cases
+    info = read_info(folder)
+    size = sum(suite["cases"] for suite in info.suites.values())
+    of_arm = dict(list(harness.load(folder).cases.groupby(["backend", "version", "options"])))
     walked = []
     for arm in arms:
-        mine = cases[cases["backend"] == arm.distribution]
-        mine = mine[mine["version"] == arm.version] if arm.version else mine
-        if len(mine) == size:
+        found = arm_of(arm, info)
+        mine = of_arm.get((found.backend, found.version, found.options)) if found else None
+        if mine is not None and len(mine) == size:
             ids = list(mine["case_id"])
             states = dict(zip(ids, map(CaseState, mine["state"]), strict=True))
             walked.append(Walked(arm, states, dict(zip(ids, mine["case"], strict=True))))
@@ -151,6 +168,7 @@ def publish(out: Path, arms: Sequence[Release], refused: Mapping[str, str]) -> b
     (folder / "releases.svg").write_text(figure(walked))
     rows = (out / RUN / ROWS).read_bytes()
     (folder / PACKED).write_bytes(packed(rows))
+    copy_sessions(out / RUN, folder)
     missing = [arm for arm in arms if arm not in [one.release for one in walked]]
     (folder / "README.md").write_text(readme(walked, missing, refused, read_info(out / RUN)))
     return all(arm.arm in refused for arm in missing)

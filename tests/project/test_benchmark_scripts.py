@@ -6,12 +6,17 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import releases_page
+from further_sessions import copy_sessions
 from report_folders import write_rows
 from scripts import script_of
 
 from harness.backend.grammar import Grammar
 from harness.cases.case import Case, case_id
 from harness.errors import BAD_INPUT, OK
+from harness.outcomes.case_state import CaseState
+from harness.rows.sessions import add_session
+from harness.rows.store import read_info
 
 WRONG = [
     ("accusations", "no_run"),
@@ -58,6 +63,13 @@ WRONG = [
 ]
 
 
+WALKED = [
+    releases_page.Walked(
+        releases_page.Release("alpha", "alpha", "1", ""), {"a": CaseState.WORKS}, {"a": "a case"}
+    )
+]
+
+
 @pytest.mark.parametrize(("name", "words"), WRONG, ids=[" ".join(case) for case in WRONG])
 def test_bad_input_is_one_line_and_takes_nothing_away(
     name: str,
@@ -97,6 +109,40 @@ def test_a_run_is_published_under_its_name_and_replaces_what_had_it(
     assert findings.main(["--publish", f"mine={run}", "--into", str(tmp_path)]) == OK
     assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == ["report.html", "rows.jsonl.xz"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "run"]
+    assert str(run) not in (tmp_path / "mine" / "report.html").read_text()
+
+
+@pytest.mark.parametrize("name", ["findings", "endless", "releases"])
+def test_the_sessions_of_a_published_run_lie_beside_its_rows(
+    synthetic: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    script, published = script_of(name), tmp_path / "published"
+    run = write_rows(synthetic, tmp_path / "run", cases=3)
+    add_session(run, synthetic.info(jobs=7))
+    if name == "releases":
+        monkeypatch.setattr(releases_page, "read", lambda *_: WALKED)
+        script.publish(tmp_path, [], {})
+    elif name == "endless":
+        script.publish(run, published)
+    else:
+        script.publish([f"published={run}"], tmp_path)
+    assert read_info(published).jobs == 7
+    copy_sessions(write_rows(synthetic, tmp_path / "other", cases=3), published)
+    assert read_info(published).jobs == 2
+
+
+@pytest.mark.parametrize("fields", [{"backend_version": "2"}, {"vocabulary": "other"}])
+def test_what_would_be_one_line_of_the_table_of_endless_outputs_is_refused(
+    synthetic: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str], fields: dict[str, str]
+) -> None:
+    rows = [synthetic.row(), synthetic.row(**fields)]
+    run = synthetic.write_run(
+        tmp_path / "run", [[(row, b"")] for row in rows], synthetic.info(synthetic.arms_of(rows))
+    )
+    script = script_of("endless")
+    for words in (["--endless", str(run)], ["--endless", str(run), "--spellings", str(run)]):
+        assert script.main(words) == BAD_INPUT
+        assert "several versions of a backend, or several vocabularies" in capsys.readouterr().err
 
 
 def test_the_adapter_that_sensitivity_measures_is_where_it_looks() -> None:

@@ -115,3 +115,19 @@ def test_of_a_published_run_the_rows_are_enough_where_nothing_was_made(
     assert "was not walked with --bare" in capsys.readouterr().err
     assert script.main([str(tmp_path / "run1")]) == 0
     assert "| schemas | passing | in all |" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("argv", "is_known"),
+    [
+        (("run", "maskbench", "--bare"), True),
+        (("run", "maskbench", "--out=DIR", "--case=--bare"), False),
+        (("advise", "maskbench"), False),
+        ((), False),
+        (("--out", "DIR", "--most", "400"), True),
+        (("--out", "DIR", "--corpora=PATH"), True),
+    ],
+)
+def test_the_command_tells_whether_documents_were_made(argv: tuple[str, ...], is_known: bool) -> None:
+    """That of benchmarks/reference.py, which makes none, consists of options alone."""
+    assert maskbench_counts.makes_none(argv) == is_known

@@ -8,6 +8,7 @@ import csv
 import gzip
 import json
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -19,7 +20,7 @@ from releases_page import Release, Walked
 from scripts import script_of
 
 from harness.cases.suite import find_suite, read_cases
-from harness.errors import BAD_INPUT, INCOMPLETE, OK
+from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
 from harness.outcomes.case_state import CaseState
 
 SCRIPT = ROOT / "benchmarks" / "releases.py"
@@ -124,6 +125,77 @@ def test_the_sample_is_that_of_the_folder_that_is_taken_over(
         out=tmp_path / "out", corpora=tmp_path / "corpora", most=3, take_over=tmp_path / "published"
     )
     assert [file.name for file in script.schemas(options).iterdir()] == ["file_4.json"]
+
+
+def test_arms_are_found_by_version_and_options(synthetic: ModuleType, tmp_path: Path) -> None:
+    fields = [
+        {"backend_version": "1.2.3"},
+        {"backend_version": "1.2.3", "options": "max_whitespace=20"},
+        {"backend_version": "1.2.4+inner-7"},
+    ]
+    rows = [synthetic.row(**each) for each in fields]
+    suites = {"first": {"version": "1", "sha256": "cd" * 32, "cases": 1, "instances": 1}}
+    arms = synthetic.arms_of(rows)
+    arms[2] = replace(arms[2], python="/somewhere/bin/python")
+    synthetic.write_run(tmp_path / "run", [[(row, b"")] for row in rows], synthetic.info(arms, suites=suites))
+    asked = ["alpha", "alpha:max-whitespace=20", "alpha==1.2.4", "alpha==1.2.5", "alpha==1.2.4:other=1"]
+    found = releases_page.read(tmp_path, [Release(arm, "", "", "") for arm in asked])
+    assert [one.release.arm for one in found] == asked[:3]
+
+
+def test_an_arm_without_a_version_of_its_own_is_refused(
+    script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for arm in ("xgrammar==./x.whl", "xgrammar 1"):
+        assert script.main(["--out", str(tmp_path), "--arms", arm]) == BAD_INPUT
+        assert arm in (said := capsys.readouterr().err) and said.count("\n") == 1
+    assert not any(tmp_path.iterdir())
+
+
+def test_it_is_said_why_no_arm_can_be_had(script: ModuleType) -> None:
+    with pytest.raises(BadInput, match="no release can be loaded here; the first says: there is no backend"):
+        script.placed([Release("xgramar", "", "", "")], "bytes", {})
+
+
+def test_an_arm_of_a_run_that_has_begun_is_not_passed_over(
+    script: ModuleType, synthetic: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is one that an earlier session has noted: with fewer arms the run could not be gone on with."""
+    synthetic.write_run(tmp_path / "run", [[(synthetic.row(), b"")]], complete=False)
+    notes = tmp_path / "refused.json"
+    before = json.dumps({"alpha": "no index", "old==1": "too old"})
+    notes.write_text(before)
+    tried: list[list[str]] = []
+
+    def placed(arms: list[Release], vocabulary: str, refused: dict[str, str]) -> None:
+        tried.append([arm.arm for arm in arms])
+        if len(tried) == 1:
+            refused["alpha"] = "the index is out of reach"
+
+    asked = []
+    monkeypatch.setattr(script, "placed", placed)
+    monkeypatch.setattr(script, "run", lambda request, *_: asked.append(request))
+    options = argparse.Namespace(out=tmp_path, vocabulary="bytes", jobs=1, argv=(), take_over=None)
+    arms = [Release(arm, arm, "", "") for arm in ("alpha", "delta", "old==1")]
+    with pytest.raises(BadInput, match=r"alpha is in the run, and cannot be had now \(the index is out"):
+        script.walk(options, arms, tmp_path)
+    assert notes.read_text() == before
+    script.walk(options, arms, tmp_path)
+    assert tried == [["alpha", "delta"]] * 2 and [request.backends for request in asked] == ["alpha,delta"]
+    assert json.loads(notes.read_text()) == {"old==1": "too old"}
+
+
+@pytest.mark.parametrize("index", ["https://user:s3cret@127.0.0.1/simple", "s3cret/simple"])
+def test_an_index_that_cannot_be_asked_is_one_line_without_its_password(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    index: str,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("PIP_INDEX_URL", index)
+    assert script.main(["--out", str(tmp_path)]) == BAD_INPUT
+    said = capsys.readouterr().err
+    assert (
+        "does not tell when xgrammar was released" in said and "s3cret" not in said and said.count("\n") == 1
+    )
 
 
 @pytest.mark.long
