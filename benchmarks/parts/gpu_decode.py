@@ -126,11 +126,13 @@ def condensed(decoded: Decoded) -> dict[str, Any]:
         ],
     }
     ours = [loss.why for loss in decoding.losses if loss.whose == "harness_error"]
-    if decoding.is_complete and not ours:
+    if decoding.is_complete and rows and not ours:
         return result
     why = f"{measured} of {len(backends) * len(decoding.setup.settings)} settings have figures"
     if ours:
         why += f"; harness_error in {len(ours)}, the first: {ours[0]}"
+    elif not rows and decoding.losses:
+        why += f"; the first that was lost: {decoding.losses[0].why}"
     return result | {"partial": why} if rows else {"error": why}
 
 

@@ -79,6 +79,13 @@ def test_an_unconstrained_run_that_failed_takes_its_load_along() -> None:
     assert nothing == {"error": "0 of 15 settings have figures; harness_error in 15, the first: it fell"}
 
 
+def test_a_record_of_which_nothing_was_measured_is_an_error() -> None:
+    record = record_of(1, COST)
+    losses = tuple(Loss(0, arm.name, 0, "backend", "it does not load") for arm in record.setup.arms)
+    cell = gpu_decode.condensed(Decoded(replace(record, batches=(), losses=losses)))
+    assert cell == {"error": "0 of 15 settings have figures; the first that was lost: it does not load"}
+
+
 def figures_of(
     first: Mapping[str, float], jump_ms: float = 10.5, apart: float = 0.01, again: float = 10.0
 ) -> Figures:

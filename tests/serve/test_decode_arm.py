@@ -13,6 +13,7 @@ from harness.backend.grammar import Adapter, Bitmask, GrammarObject
 from harness.backend.registry import make, parse_specs
 from harness.backend.vocabulary import load_vocabulary
 from harness.errors import BadInput
+from harness.serve.decode import arm as arm_module
 from harness.serve.decode.arm import DecodeHandler
 from harness.serve.decode.model import model as model_module
 from harness.serve.decode.model.graphs import NotCaptured
@@ -154,6 +155,15 @@ def test_a_cold_run_compiles_again_and_what_it_compiles_stays(torch_as_before: N
     assert states(usual, cold=False) == states(jump, cold=False) == {"hit"}
     assert states(other, cold=False) == {"hit"}, "another queue is left as it is"
     assert len(arm.queues) == 2
+
+
+def test_a_shape_that_cannot_be_built_is_no_fault_of_the_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise ModuleNotFoundError("Could not import module 'LlamaConfig'")
+
+    monkeypatch.setattr(arm_module, "build_shape", fails)
+    handler, _ = arm_module.load_arm("llguidance", "probe", "tiny", "cpu", None)
+    assert isinstance(handler, DecodeHandler), "its child says so when it is asked to build the model"
 
 
 def test_a_model_that_cannot_be_built_is_a_fault_of_ours(
