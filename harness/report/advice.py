@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.backend.arm import arm_names
-from harness.diagnose.advise import Advice, choice_of
+from harness.diagnose.advise import Advice, choice_of, no_document_sentence
 from harness.outcomes.answer import BackendAnswer, CaseAnswer, evidence, risks_by_backend, telling
 from harness.outcomes.case_state import CaseState
 from harness.outcomes.repro_command import case_word
@@ -83,6 +83,7 @@ def advice_json(advice: Advice, page: Path) -> dict[str, Any]:
         "changes": [asdict(change) for change in advice.changes],
         "unchanged": list(advice.unchanged),
         "not_looked_at": advice.not_looked_at,
+        "unsatisfiable": list(advice.unsatisfiable),
         "with_all": advice.with_all,
         "run": str(advice.folder),
         "page": str(page),
@@ -236,6 +237,8 @@ def _changes(advice: Advice) -> list[str]:
         lines.append(f"For these no rewrite was found that helps: {names}{more}.")
     if advice.not_looked_at:
         lines.append(f"For {counted(advice.not_looked_at, 'more case')} no rewrite was looked for.")
+    if advice.unsatisfiable:
+        lines.append(no_document_sentence(advice.unsatisfiable))
     return lines
 
 

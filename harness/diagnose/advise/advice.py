@@ -16,6 +16,7 @@ from harness.diagnose.advise.engines import Offer, offer_of
 from harness.diagnose.advise.max_tokens import CaseBudget, largest_budget
 from harness.diagnose.advise.rewritten import Answers, Change, rewritten
 from harness.diagnose.advise.stored import WHOSE, StoredAdvice, verb_for, write_advice
+from harness.diagnose.advise.unsatisfiable import unsatisfiable_of
 from harness.errors import BadInput
 from harness.outcomes.answer import Answer, BackendAnswer, read_answer
 from harness.outcomes.endless import endless_sentences
@@ -54,6 +55,8 @@ class Advice:
     """The names of the cases for which no rewrite helped."""
     not_looked_at: int
     """The number of further cases for which no rewrite was looked for, because there are so many."""
+    unsatisfiable: tuple[str, ...]
+    """The names of the schemas that no document fits; no rewrite was looked for."""
     endless: tuple[str, ...]
     """For each backend, whether an output can go on until its tokens are used up, and in what."""
     budget: CaseBudget | None
@@ -167,8 +170,9 @@ def advise(
     folder, described = _walked(request, say, report)
     answer = read_answer(folder, verb=verb_for(engine), whose=WHOSE)
     cases = [(suite, case) for suite, _, case in read_cases(folder)]
+    unsatisfiable = unsatisfiable_of(cases)
     changes, unchanged, not_looked_at = rewritten(
-        cases,
+        [pair for pair in cases if pair not in unsatisfiable],
         answer,
         lambda suite, out: _answers_of(
             replace(request, suites=(str(suite),), out=out, resume=has_begun(out)), say, report, described
@@ -186,6 +190,7 @@ def advise(
         changes,
         unchanged,
         not_looked_at,
+        tuple(case.name for _, case in unsatisfiable),
         tuple(endless_sentences(folder)),
         largest_budget([case for _, case in cases], vocabulary),
     )
@@ -198,6 +203,7 @@ def advise(
         answer.is_recommended,
         not_looked_at,
         advice.with_all,
+        advice.unsatisfiable,
     )
     write_advice(folder, stored)
     return advice

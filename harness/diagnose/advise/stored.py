@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from harness.diagnose.advise.rewritten import Change
 from harness.errors import BadInput
 from harness.shape import LONGEST_LINE, json_line, shaped
+from harness.text import listed, one_line
 
 FILE = "advice.json"
 
+
+MOST_NAMES = 6
+"""Schemas that are named of those that no document fits."""
 
 WHOSE = "your"
 """Whose the cases of an advice are, for its sentence."""
@@ -20,6 +25,18 @@ WHOSE = "your"
 def choice_of(engine: str, is_recommended: bool) -> str:
     """Returns what stands before the option of the engine that chooses a backend."""
     return f"For {engine}, write:" if is_recommended else f"If it must be one, write for {engine}:"
+
+
+def no_document_sentence(names: Sequence[str]) -> str:
+    """Returns what is said of the schemas that no document fits; empty where there is none."""
+    if not names:
+        return ""
+    shown = [one_line(name, 30) for name in names[:MOST_NAMES]]
+    left = len(names) - MOST_NAMES
+    fits = f"No document fits {listed([*shown, f'{left} more'] if left > 0 else shown)}"
+    if len(names) == 1:
+        return f"{fits}: a backend that refuses it is right, so look at the schema itself."
+    return f"{fits}: a backend that refuses them is right, so look at the schemas themselves."
 
 
 def verb_for(engine: str) -> str:
@@ -42,6 +59,14 @@ class StoredAdvice:
     """The number of further cases for which no rewrite was looked for, because there are so many."""
     with_all: str = ""
     """What the backend to use comes to with all changes, as a clause; empty where it gains no case."""
+
+    unsatisfiable: tuple[str, ...] = ()
+    """The names of the schemas that no document fits."""
+
+    @property
+    def no_document(self) -> str:
+        """Returns what is said of the schemas that no document fits; empty where there is none."""
+        return no_document_sentence(self.unsatisfiable)
 
     @property
     def choice(self) -> str:

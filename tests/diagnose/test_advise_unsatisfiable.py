@@ -1,0 +1,67 @@
+"""A schema that no document fits is told as such, and no rewrite of it is looked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.backend.grammar import Grammar
+from harness.cases.case import Case, Instance, case_id
+from harness.cli.main import main
+from harness.diagnose.advise import no_document_sentence
+from harness.diagnose.advise.unsatisfiable import unsatisfiable_of
+
+EXCLUDED: dict[str, Any] = {
+    "type": "object",
+    "properties": {"x": {"type": "boolean", "enum": ["True", "False"]}},
+    "required": ["x"],
+}
+NO_END = {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}
+
+
+def case(schema: object, *instances: Instance) -> Case:
+    grammar = Grammar("json_schema", json.dumps(schema))
+    return Case(case_id(grammar), "c", grammar, instances)
+
+
+@pytest.mark.parametrize(
+    ("one", "is_one"),
+    [
+        (case(EXCLUDED), True),
+        (case(NO_END), True),
+        (case(False, Instance("i", b"1", False)), True),
+        (case({}), False),
+        (case(EXCLUDED, Instance("stated", b'{"x":true}', True)), False),  # the truth is contested
+        (case({"$ref": "https://example.com/x.json"}), False),  # there is no automaton
+        (Case("x", "c", Grammar("regex", "a"), ()), False),
+    ],
+)
+def test_the_automaton_says_which_schemas_no_document_fits(one: Case, is_one: bool) -> None:
+    assert unsatisfiable_of([("s", one)]) == [("s", one)] * is_one
+
+
+def test_a_few_are_named() -> None:
+    assert no_document_sentence(()) == ""
+    assert no_document_sentence(["a"]).startswith("No document fits a: a backend that refuses it is right")
+    many = no_document_sentence([str(number) for number in range(8)])
+    assert many.startswith("No document fits 0, 1, 2, 3, 4, 5 and 2 more: a backend that refuses them")
+
+
+def test_the_answer_says_that_the_schema_is_to_be_looked_at(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tools = [{"name": "u", "parameters": EXCLUDED}, {"name": "v", "parameters": {"type": "object"}}]
+    (tmp_path / "tools.json").write_text(json.dumps(tools))
+    words = ["advise", str(tmp_path / "tools.json"), "--backends", "llguidance", "--tokenizer", "bytes"]
+    words += ["--out", str(tmp_path / "out")]
+    said = "No document fits u: a backend that refuses it is right, so look at the schema itself."
+    assert main(words) == 0
+    screen = " ".join(capsys.readouterr().out.split())
+    assert said in screen and "no rewrite was found that helps" not in screen
+    assert said in (tmp_path / "out" / "report" / "report.html").read_text("utf-8")
+    assert main([*words, "--resume", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["unsatisfiable"], answer["unchanged"]) == (["u"], [])
