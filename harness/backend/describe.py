@@ -105,16 +105,26 @@ class NoAnswer(BadInput):
 
 
 def _ask_for(backends: str, python: str, **question: Any) -> dict[str, Any]:
-    """Returns the answer of `_ask`. Raises BadInput, which names the one of the question's `backends` that
-    keeps the process from answering, where it does so without vocabularies too."""
+    """Returns the answer of `_ask`, in which a backend that keeps the process from answering is described
+    without being made, as one is that raises: its worker will tell.
+
+    Raises BadInput, which names the one of the question's `backends` that does so even then.
+    """
     who = "a backend or a vocabulary" if question.get("vocabularies") or question.get("read") else "a backend"
     try:
         return _ask(python, who, **question)
     except NoAnswer:
+        unmade = []
         for name in question[backends]:
-            alone = {backends: [name], "vocabularies": [], "read": []}
-            _ask(python, f'backend "{name}"', **{**question, **alone})
-        raise
+            alone = {**question, backends: [name], "vocabularies": [], "read": []}
+            try:
+                _ask(python, f'backend "{name}"', **alone)
+            except NoAnswer:
+                _ask(python, f'backend "{name}"', **alone, unmade=[name])
+                unmade.append(name)
+        if not unmade:
+            raise
+    return _ask(python, who, **question, unmade=unmade)
 
 
 def _ask(python: str, who: str = "a backend", /, **question: Any) -> dict[str, Any]:
@@ -147,7 +157,8 @@ def _answer(question: dict[str, Any], blob: bytes) -> Answer:
     from harness.backend.registry import names
 
     if question["op"] == "arms":
-        return _describe(question["specs"], question["vocabularies"], question["read"]), b""
+        unmade = question.get("unmade", [])
+        return _describe(question["specs"], question["vocabularies"], question["read"], unmade), b""
     if question["op"] == "places":
         return {"places": _places(question["names"])}, b""
     if question["op"] == "names":
@@ -212,12 +223,13 @@ def _places(names: list[str]) -> dict[str, tuple[str, str]]:
     }
 
 
-def _describe(specs: list[str], names: list[str], read: list[str]) -> dict[str, Any]:
+def _describe(specs: list[str], names: list[str], read: list[str], unmade: list[str]) -> dict[str, Any]:
     from harness.backend.registry import parse_specs
     from harness.backend.vocabulary import load_vocabulary
 
-    asked = [spec for text in specs for spec in parse_specs(text)]
-    arms = [_arm(spec) for spec in asked]
+    asked = [(spec, text not in unmade) for text in specs for spec in parse_specs(text)]
+    arms = [_arm(spec, is_made) for spec, is_made in asked]
+    shown = [(spec, arm) for (spec, is_made), arm in zip(asked, arms, strict=True) if is_made]
     loaded = {name: load_vocabulary(name) for name in dict.fromkeys([*names, *read])}
     vocabularies = {}
     for name in names:
@@ -230,12 +242,12 @@ def _describe(specs: list[str], names: list[str], read: list[str]) -> dict[str, 
     return {
         "arms": [asdict(arm) for arm in arms],
         "vocabularies": vocabularies,
-        "readings": _readings(asked, arms, {name: loaded[name] for name in read}),
+        "readings": _readings(shown, {name: loaded[name] for name in read}),
     }
 
 
 def _readings(
-    specs: Sequence[BackendSpec], arms: Sequence[Arm], vocabularies: Mapping[str, Vocabulary]
+    arms: Sequence[tuple[BackendSpec, Arm]], vocabularies: Mapping[str, Vocabulary]
 ) -> list[dict[str, Any]]:
     if not vocabularies:
         return []
@@ -243,26 +255,19 @@ def _readings(
 
     named = [
         (str(spec), {"backend": arm.backend, "version": arm.version, "options": arm.options})
-        for spec, arm in zip(specs, arms, strict=True)
+        for spec, arm in arms
         if shows_tokens(spec.name)
     ]
     return readings_of(named, vocabularies)
 
 
-def _arm(spec: BackendSpec) -> Arm:
+def _arm(spec: BackendSpec, is_made: bool) -> Arm:
     from harness.backend.declared import load_declared, refuse_wrongly_declared
-    from harness.backend.registry import make, recorded_version
-    from harness.backend.vocabulary import byte_vocabulary
+    from harness.backend.registry import recorded_version
 
     adapter: Adapter | type[Adapter] = load_declared(spec.name)
-    try:
-        adapter = make(spec, byte_vocabulary())
-    except ValueError as error:
-        raise BadInput(f'backend "{spec}": {error}') from error
-    except BadInput:
-        raise
-    except BaseException:  # a panic of Rust and a backend's sys.exit() are no Exception
-        pass  # not with 257 tokens, perhaps with the run's vocabulary: its worker will tell
+    if is_made:
+        adapter = _made(spec) or adapter
     refuse_wrongly_declared(adapter, str(spec))
     options = ":".join(f"{name}={value}" for name, value in spec.options)
     return Arm(
@@ -276,6 +281,22 @@ def _arm(spec: BackendSpec) -> Arm:
         adapter.knows_one_end,
         unicode=_unicode_version(spec, adapter) if not isinstance(adapter, type) else "",
     )
+
+
+def _made(spec: BackendSpec) -> Adapter | None:
+    """Returns the adapter, bound to a vocabulary of 257 tokens; None if it cannot be made with that. Perhaps
+    it can with the run's vocabulary: its worker will tell. Raises BadInput."""
+    from harness.backend.registry import make
+    from harness.backend.vocabulary import byte_vocabulary
+
+    try:
+        return make(spec, byte_vocabulary())
+    except ValueError as error:
+        raise BadInput(f'backend "{spec}": {error}') from error
+    except BadInput:
+        raise
+    except BaseException:  # a panic of Rust and a backend's sys.exit() are no Exception
+        return None
 
 
 def _unicode_version(spec: BackendSpec, adapter: Adapter) -> str:

@@ -83,8 +83,8 @@ def of_lost_load(worker: Worker, code: int | None) -> tuple[Status, str]:
     """
     is_loading = loads_backend(worker)
     when = "while it loaded the backend" if is_loading else "before it loaded the backend"
-    how = f"ended with {code}" if code is not None else CLOSED
-    text = f"the process {how} {when}; it printed: {worker.process.printed_text()}"
+    printed = worker.process.printed_text()
+    text = f"{how_it_was_lost(code)} {when}" + (f"; it printed: {printed}" if printed else "")
     return "crash" if is_loading and code != -signal.SIGKILL else "harness_error", text
 
 

@@ -104,16 +104,26 @@ class PanicException(BaseException):
 """
 
 
-@pytest.mark.parametrize("raised", ["PanicException('no such id')", "SystemExit(3)", "KeyboardInterrupt()"])
-def test_a_backend_that_cannot_be_made_with_few_tokens_refuses_no_run(folder: Path, raised: str) -> None:
+@pytest.mark.parametrize(
+    "made",
+    [
+        "raise PanicException('no such id')",
+        "raise SystemExit(3)",
+        "raise KeyboardInterrupt()",
+        "import os; os.abort()",
+        "import os; os._exit(0)",
+    ],
+)
+def test_a_backend_that_cannot_be_made_with_few_tokens_refuses_no_run(folder: Path, made: str) -> None:
     """Perhaps it can with those of the run: its worker will tell."""
     plug_in(folder, "right")
     plug_in(folder, "panics", first=PANICS)
     code = (folder / "panics.py").read_text()
     (folder / "panics.py").write_text(
-        code.replace("super().__init__(vocabulary)", f"super().__init__(vocabulary)\n        raise {raised}")
+        code.replace("super().__init__(vocabulary)", f"super().__init__(vocabulary)\n        {made}")
     )
-    found = describe(["right", "panics"], ["bytes"])
+    found = describe(["right", "panics"], ["bytes"], reads=True)
+    assert list(found.vocabularies) == ["bytes"]
     assert [(arm.backend, arm.dialects) for arm in found.arms] == [
         (n, ("choice",)) for n in ("right", "panics")
     ]

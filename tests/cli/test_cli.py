@@ -205,6 +205,18 @@ def test_check_is_not_passed_by_a_process_that_ends_with_0(
     assert ended[name] in done.stdout
 
 
+def test_a_run_of_a_backend_that_ends_its_process_when_it_is_made_has_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(SUPPORT))
+    (tmp_path / "mine.json").write_text('[{"regex": "a+", "tests": [{"text": "aa", "valid": true}]}]')
+    backend = ("--backends", "miniatures.unruly:ExitsWhenMade", "--vocabularies", "bytes")
+    done = grammarbench("run", "mine.json", *backend, "--out", "made", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = {(row.status, row.phase, row.text) for row in read_rows(tmp_path / "made")}
+    assert told == {("crash", "load", "the process ended with 0 while it loaded the backend")}
+
+
 @pytest.mark.parametrize(
     ("name", "code", "said"),
     [
