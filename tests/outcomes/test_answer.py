@@ -329,7 +329,9 @@ def test_only_outputs_that_the_best_one_walked_judged_it(synthetic: ModuleType, 
     refused = _answer(synthetic, tmp_path / "refused", [DECLINES], [REFUSES])
     assert refused.certainty[0] == "1 of 1 schema was judged."
     answer = _answer(synthetic, tmp_path / "some", [{}, {}, DECLINES], [{}, IGNORES, IGNORES])
-    assert answer.certainty[0] == "3 of 3 schemas were judged, by 2 valid and 0 invalid outputs."
+    assert answer.certainty[0] == (
+        "3 of 3 schemas were judged, those that alpha takes by 2 valid and 0 invalid outputs."
+    )
 
 
 def test_masks_of_one_case_only_are_no_masks_of_the_backend_that_has_another(

@@ -117,10 +117,12 @@ def grounds(
     if compared := proofs.masks_compared.get(best.key):
         number = counted(len(compared), noun)
         by.append(f"whole masks of {number} compared with an exact reference")
+    # A refused case is judged by other backends, so that no output of it is among these.
+    whose = f"those that {best.name} takes " if best.counts.refused else ""
     yield (
         f"{f'In {best.run} ' if best.run else ''}{best.counts.judged:,} of {counted(total, noun)} "
         f"{'was' if total == 1 else 'were'} judged"
-        f"{', by ' if by else ''}{listed(by)}."
+        f"{f', {whose}by {listed(by)}' if by else ''}."
     )
     yield from why_not_surer(best, judged, proofs, lost_to_us(backends), noun)
     if places := _places(judged, proofs):
