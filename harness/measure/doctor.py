@@ -4,6 +4,7 @@ code show on it."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -143,8 +144,7 @@ def _governor(config: str) -> MachineState:
     what = "governor and turbo"
     if not config:
         return MachineState(what, "the system does not tell (usual in virtual machines)", True)
-    parts = config.split(";")[-1].replace(",", " ").split()
-    governor = next((part.partition("=")[2] for part in parts if part.startswith("governor")), "")
+    governor = ", ".join(dict.fromkeys(re.findall(r"governor:([^,;]+)", config)))
     steady = not any(slow in config for slow in ("powersave", "schedutil", "ondemand"))
     hint = "" if steady else "; set it to performance (cpupower frequency-set -g performance)"
     return MachineState(what, f"{governor} ({config}){hint}" if governor else f"{config}{hint}", steady)

@@ -64,6 +64,18 @@ def test_the_governor_is_looked_at(machine: dict[str, str], what: str, is_well: 
     assert {each.what: each.is_well for each in look(machine)}[what] is is_well
 
 
+@pytest.mark.parametrize(
+    ("config", "seen"),
+    [
+        ("0-3=driver:acpi-cpufreq, governor:performance; idle:acpi_idle", "performance"),
+        ("0=governor:performance; 1=governor:powersave, isolated", "performance, powersave"),
+    ],
+)
+def test_the_governor_is_named_first(config: str, seen: str) -> None:
+    (state,) = (each for each in look({"cpu_config": config}) if each.what == "governor and turbo")
+    assert state.seen.startswith(f"{seen} ({config})")
+
+
 def test_load_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getloadavg", lambda: (9.0, 9.0, 9.0))
     assert MachineState("load", "9.00 over the last minute; end what else is running", False) in look({})
