@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import shutil
 import sys
 import tempfile
@@ -68,8 +69,8 @@ def suites_of(part: str, corpora: Path) -> list[str]:
         if folder is None:
             name = candidates[0].partition("/")[0]
             raise BadInput(
-                f"{corpora / candidates[-1]}: no such folder; `grammarbench fetch {name} --out "
-                f"{corpora}` brings it"
+                f"{corpora / candidates[-1]}: no such folder; "
+                f"`{shlex.join(['grammarbench', 'fetch', name, '--out', str(corpora)])}` brings it"
             )
         folders.append(str(folder))
     return folders

@@ -6,6 +6,7 @@ It is the only gate between runs.
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -80,7 +81,7 @@ def compare(options: argparse.Namespace) -> int:
     if options.head and expected.is_record(options.head):
         raise BadInput(
             f"{options.head} is a file; the expected outcomes stand first: "
-            f"grammarbench compare {options.head} {options.base}"
+            + shlex.join(["grammarbench", "compare", str(options.head), str(options.base)])
         )
     if expected.is_record(options.base):
         return _compare_with_record(options)

@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from pathlib import Path
+from textwrap import indent
 
 from harness.cli.command import Verbs, add_command
 from harness.cli.options import (
@@ -25,7 +26,7 @@ from harness.cli.options import (
 )
 from harness.cli.output import emit, for_screen, say
 from harness.errors import INCOMPLETE, OK, UNPROVEN
-from harness.text import console
+from harness.text import command, console
 
 VOCABULARY = "tekken"
 """The vocabulary, if none is named."""
@@ -152,8 +153,9 @@ def measure(options: argparse.Namespace) -> int:
 
     def text() -> str:
         on = console()
-        end = f"{time.monotonic() - started:.0f} s; stored in {folder}; next: grammarbench compare {folder}"
-        return f"\n{show.text(figures, comparisons, means=options.means, on=on)}\n\n{on.fit(end)}"
+        end = on.fit(f"{time.monotonic() - started:.0f} s; stored in {folder}; next:")
+        copied = indent(command(["grammarbench", "compare", str(folder)], on.width - 2), "  ")
+        return f"\n{show.text(figures, comparisons, means=options.means, on=on)}\n\n{end}\n{copied}"
 
     emit(
         options,

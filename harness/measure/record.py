@@ -8,6 +8,7 @@ it (`harness.measure.estimate`).
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
@@ -132,7 +133,8 @@ def read_measurement(folder: Path) -> Recorded:
     """Returns the whole record. Raises BadInput."""
     if not has_measurement(folder):
         # A published run is only read, so nothing can be measured into it.
-        way = "" if is_published(folder) else f"; `grammarbench measure --out {folder}` makes one"
+        command = shlex.join(["grammarbench", "measure", "--out", str(folder)])
+        way = "" if is_published(folder) else f"; `{command}` makes one"
         raise BadInput(f"{folder}: no measurement here (no {ROUNDS}){way}")
     slots: list[Slot] = []
     others: list[dict[str, Any]] = []

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import platform
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -116,7 +117,8 @@ def _measure_in(
     traces, unsolved = plan_traces(folder, rows, arms)
     if not any(trace.solved_by for trace in traces):
         raise BadInput(
-            f"no backend solves any of these cases with a valid instance; see `grammarbench table {folder}`"
+            "no backend solves any of these cases with a valid instance; see "
+            f"`{shlex.join(['grammarbench', 'table', str(folder)])}`"
         )
     if repeated := _in_a_further_suite(folder, traces):
         stand = "stands in two suites, and is" if repeated == 1 else "stand in two suites, and are"

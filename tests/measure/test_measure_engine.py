@@ -394,8 +394,10 @@ def test_bad_input_is_one_line(
 ) -> None:
     wrong = tmp_path / "wrong.jsonl"
     wrong.write_text(json.dumps(CASES[2]) + "\n")
-    assert measure(wrong, tmp_path / "m", "miniatures:Reference") == 2
-    assert "no backend solves any of these cases" in capsys.readouterr().err
+    assert measure(wrong, tmp_path / "my m", "miniatures:Reference") == 2
+    said = capsys.readouterr().err
+    assert "no backend solves any of these cases" in said
+    assert f"see `grammarbench table '{tmp_path / 'my m'}'`" in said
     assert measure(suite, measured, "miniatures:Reference") == 2
     assert "holds a measurement already" in capsys.readouterr().err
     run = tmp_path / "run"

@@ -177,7 +177,7 @@ def test_nothing_recorded_does_not_hold() -> None:
 def test_a_run_with_other_settings_is_refused_in_one_line(
     tmp_path: Path, header: dict[str, Any], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = tmp_path / "base.json"
+    file = tmp_path / "my base.json"
     write_record(stored(tmp_path / "a", row(), checked(findings=(FINDING,)), effort=4), file)
     (vocabulary,) = header.get("vocabularies", ["tiny"])
     other = stored(tmp_path / "b", row(vocabulary=vocabulary), **header)
@@ -187,7 +187,7 @@ def test_a_run_with_other_settings_is_refused_in_one_line(
     ):
         assert main(words) == 2
         (line,) = capsys.readouterr().err.splitlines()
-        assert told in line and f"run --expect {file}" in line
+        assert told in line and f"run --expect '{file}'" in line
 
 
 DOCUMENTED = replace(FINDING, documented=True)

@@ -178,8 +178,9 @@ def test_the_text_says_all_of_it_in_80_columns() -> None:
 
 
 def test_the_terminal_shows_the_mechanisms_alone() -> None:
-    said = show.decoding_text(experiment())
-    assert "recommended defaults" in said and "grammarbench report" in said and "add up" in said
+    said = show.decoding_text(replace(experiment(), folder=Path("my record")))
+    assert "recommended defaults" in said and "add up" in said
+    assert "grammarbench report 'my record'" in said
     assert "batch 1: 2 requests" not in said and max(map(len, said.splitlines())) <= 80
     assert "batch 1: 2 requests" in show.decoding_text(
         replace(experiment(), setup=replace(experiment().setup, mechanisms=()))

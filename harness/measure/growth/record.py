@@ -5,6 +5,7 @@ Nothing in it is a fit or a verdict: those are functions of it (`harness.measure
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypedDict
@@ -197,7 +198,7 @@ def read_growth(folder: Path) -> Grown:
     if not has_growth(folder):
         raise BadInput(
             f"{folder}: no measurement of growth here (no {FILE}); "
-            f"`grammarbench measure growth --out {folder}` makes one"
+            f"`{shlex.join(['grammarbench', 'measure', 'growth', '--out', str(folder)])}` makes one"
         )
     points: dict[tuple[int, str, str, str, int], Point] = {}
     blocks: dict[tuple[int, str, str], list[Block]] = {}

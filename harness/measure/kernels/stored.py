@@ -3,6 +3,7 @@ copy's bandwidth."""
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +47,7 @@ def read(folder: Path) -> StoredKernels:
     if not path.is_file():
         raise BadInput(
             f"{path} cannot be read (there is no such file); "
-            f"`grammarbench measure kernels --out {folder}` makes it"
+            f"`{shlex.join(['grammarbench', 'measure', 'kernels', '--out', str(folder)])}` makes it"
         )
     rows: list[Row] = []
     for number, line in whole_lines(path):

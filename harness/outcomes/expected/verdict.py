@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -99,8 +100,8 @@ def compare_with_record(folder: Path, path: Path) -> Verdict:
     refuse_some_checks(folder, info)
     if different := recorded.different(info.effort, info.decode, info.seed, info.vocabularies):
         raise BadInput(
-            f"{folder} cannot be held against {path}: {different}; `grammarbench run --expect {path}` "
-            "walks as recorded"
+            f"{folder} cannot be held against {path}: {different}; "
+            f"`{shlex.join(['grammarbench', 'run', '--expect', str(path)])}` walks as recorded"
         )
     if others := other_vocabularies(str(path), str(folder), recorded.digests, digests(info.vocabularies)):
         raise BadInput(f"{folder} cannot be held against {path}: {'; '.join(others)}")

@@ -13,6 +13,7 @@ import gzip
 import hashlib
 import math
 import re
+import shlex
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -188,7 +189,11 @@ def safe_name(text: str) -> str:
 def refuse_no_folder(history: Path) -> None:
     """Raises BadInput if there is no folder where a history is to be."""
     if not history.is_dir():
-        raise BadInput(f"{history} is no folder; `grammarbench history {history} --add RUN` begins one")
+        raise BadInput(f"{history} is no folder; `{_adding(history)}` begins one")
+
+
+def _adding(history: Path) -> str:
+    return shlex.join(["grammarbench", "history", str(history), "--add", "RUN"])
 
 
 def read_entries(history: Path) -> dict[tuple[str, str], list[Entry]]:
@@ -311,7 +316,7 @@ def measurements_text(history: Path) -> str:
     """Returns what there is: what is in alert or better, one by one; the rest counted."""
     workloads = read_entries(history)
     if not workloads:
-        return f"{history}: no measurement yet; `grammarbench history {history} --add RUN`"
+        return f"{history}: no measurement yet; `{_adding(history)}`"
     lines = []
     for (hardware, workload), entries in workloads.items():
         runs = len({entry.run for entry in entries})

@@ -7,6 +7,7 @@ setting, each setting whose texts were scored, and each loss; then the end. A li
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -232,7 +233,8 @@ def read_decoding(folder: Path) -> Decoding:
     """Returns the whole record. Raises BadInput."""
     if not has_decoding(folder):
         raise BadInput(
-            f"{folder}: no decoding here (no {LINES}); `grammarbench decode --out {folder}` makes one"
+            f"{folder}: no decoding here (no {LINES}); "
+            f"`{shlex.join(['grammarbench', 'decode', '--out', str(folder)])}` makes one"
         )
     figures = read_integers(folder / FIGURES)
     children, batches, losses, goodness, end = [], [], [], [], None

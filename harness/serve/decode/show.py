@@ -12,7 +12,7 @@ from harness.serve.decode.figures import DecodeCell, Decoded, Values
 from harness.serve.decode.record import Decoding
 from harness.serve.requests.latency import OBJECTIVES, Objectives
 from harness.serve.requests.titles import say
-from harness.text import counted, one_line, visible
+from harness.text import WIDTH, command, counted, one_line, visible
 
 SHORT = {
     "none": "none",
@@ -65,11 +65,8 @@ def _loads(decoded: Decoded, objectives: Objectives) -> list[str]:
 
 def _mechanisms(decoding: Decoding) -> str:
     count = len(decoding.setup.settings)
-    return "\n".join(
-        _wrap(
-            f"{counted(count, 'setting')}; every figure of each: grammarbench report {decoding.folder}, "
-            "or --json"
-        )
+    return f"{counted(count, 'setting')}; for every figure of each add --json, or run\n" + textwrap.indent(
+        command(["grammarbench", "report", str(decoding.folder)], WIDTH - 2), "  "
     )
 
 

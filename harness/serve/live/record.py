@@ -8,6 +8,7 @@ that file before the line. Nothing here is a mean or a percentile.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -150,7 +151,8 @@ def read_session(folder: Path) -> Lived:
     """Returns the whole record. Raises BadInput."""
     if not has_session(folder):
         raise BadInput(
-            f"{folder}: no live session here (no {LINES}); `grammarbench live URL --out {folder}` makes one"
+            f"{folder}: no live session here (no {LINES}); "
+            f"`{shlex.join(['grammarbench', 'live', 'URL', '--out', str(folder)])}` makes one"
         )
     figures = read_integers(folder / FIGURES)
     answers: dict[tuple[int, int], Answer] = {}
