@@ -25,11 +25,11 @@ TYPES = frozenset(("object", "array", "string", "number", "integer", "boolean", 
 MISNAMED = {
     word: name
     for name, words in {
-        "object": "dict dictionary map hashmap struct",
+        "object": "dict dictionary map hashmap",
         "array": "list tuple set arraylist",
-        "string": "str text char",
+        "string": "str",
         "number": "float double decimal",
-        "integer": "int long short int32 int64",
+        "integer": "int long int32 int64",
         "boolean": "bool",
         "null": "none nil",
         "": "any",
@@ -76,8 +76,9 @@ def _is_any(_: object) -> bool:
     return True
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
+def _is_format(value: object) -> bool:
+    """Is this the name of a format? `json` is a mode of Ollama's."""
+    return isinstance(value, str) and value != "json"
 
 
 def _is_type(value: object) -> bool:
@@ -92,5 +93,5 @@ def _holds_no_text(value: object) -> bool:
     return not any(isinstance(each, str) for each in inner)
 
 
-_MEANT = {"type": _is_type, "format": _is_text, **dict.fromkeys(SHARED, _holds_no_text)}
+_MEANT = {"type": _is_type, "format": _is_format, **dict.fromkeys(SHARED, _holds_no_text)}
 """The keywords that other files have too, each with the question whether its value is a schema's."""

@@ -64,6 +64,8 @@ class Case:
     request: str = field(default="", compare=False)
     """The file, and the line, of the request or the list of tools in which it has its name; empty for every
     other case. The line of a run does not say it."""
+    left_out: tuple[str, ...] = field(default=(), compare=False)
+    """The entries of its list of tools that are left out, because they have no schema."""
 
     @property
     def draft(self) -> str | None:

@@ -14,7 +14,8 @@ from harness.cases.bare_schema import SCHEMA_KEYWORDS as SCHEMA_KEYWORDS
 from harness.cases.bare_schema import SILENT as SILENT
 from harness.cases.bare_schema import is_schema
 from harness.cases.case import Case, Instance, Literal, case_id, json_text
-from harness.cases.tool_lists import answer_schema, tool_list, tool_schema
+from harness.cases.requests import Answer, answers, requests_in
+from harness.cases.tool_lists import built_in, tool_list, tool_schema
 from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge.drafts import DRAFT_URIS, DRAFTS
 from harness.shape import LARGEST
@@ -42,7 +43,8 @@ def cases_from_json(value: Any, stem: str, where: str, draft: str | None) -> Ite
             here = f"{where}: case {number}"
             if not isinstance(item, dict):
                 raise BadInput(f"{here} is {_kind(item)}, not an object with a grammar and tests")
-            yield _case(item, f"{stem}: {item.get('description', number)}", here, draft)
+            name = f"{stem}: {item.get('description', number)}"
+            yield from _cases_of_request(item, name, here, draft) or [_case(item, name, here, draft)]
     elif isinstance(value, dict) and (GRAMMAR_KEYS.keys() & value.keys() or "tests" in value):
         yield _case(value, stem, where, draft)
     elif isinstance(value, bool) or value == {} or is_schema(value):
@@ -72,12 +74,21 @@ def _case_of_schema(schema: object, name: str, draft: str | None) -> Case:
 
 def _cases_of_request(value: object, stem: str, where: str, draft: str | None) -> list[Case]:
     """Returns a case for each tool of a list of tools or of a request to a model server (the schema of its
-    arguments, under the tool's name), and one for the schema of the answer; none where there are none."""
-    tools = tool_list(value) or []
-    named = [tool_schema(tool, f"{where}: tool {number}") for number, tool in enumerate(tools, 1)]
-    if (answer := answer_schema(value, where)) is not None:
-        named.append((answer[0] or stem, answer[1]))
-    return [replace(_case_of_schema(schema, name, draft), request=where) for name, schema in named]
+    arguments, under the tool's name), and one for what the answer is held to; none where there are none."""
+    requests = list(requests_in(value)) if isinstance(value, dict) else [value]
+    tools = [tool for request in requests for tool in tool_list(request)]
+    found: list[Answer] = []
+    left_out = []
+    for number, tool in enumerate(tools, 1):
+        if kind := built_in(tool):
+            left_out.append(f"tool {number} ({kind}) of {where}")
+        else:
+            name, schema = tool_schema(tool, f"{where}: tool {number}")
+            found.append((name, "schema", schema))
+    for request in requests:
+        found += answers(request, where)
+    cases = [_case({key: grammar}, name or stem, where, draft) for name, key, grammar in found]
+    return [replace(case, request=where, left_out=tuple(left_out)) for case in cases]
 
 
 def _case(value: dict[str, Any], name: str, where: str, draft: str | None) -> Case:

@@ -58,8 +58,8 @@ class Plan:
     dialects: tuple[str, ...]
     suites: dict[str, dict[str, Any]]
     left_out: tuple[str, ...] = ()
-    """For each suite with cases of a published corpus whose schema is none, so that no run has them: a line
-    that counts and names them."""
+    """For each suite with cases of a published corpus whose schema is none, so that no run has them, and for
+    each with tools that have no schema: a line that counts and names them."""
 
 
 def write_plan(
@@ -95,7 +95,7 @@ def write_plan(
         _chosen(suite, min((most for most in some if most is not None), default=None), seed, only)
         for suite, some in zip(suites, limits, strict=True)
     ]
-    refused = _refused(suites, chosen)
+    refused, tools = _refused(suites, chosen)
     with open(path, "wb") as file, Preparers(workers, unicode, made, respell=respell, bare=bare) as preparers:
         for suite, is_chosen, without in zip(suites, chosen, refused, strict=True):
             name = unused_name(suite.name, described)
@@ -109,7 +109,7 @@ def write_plan(
                     file.write(about.line_of(prepared))
                     planned(len(offsets))
             described[name] = about.described(left_out["json_schema"] if respell else left_out.total())
-    lines = _left_out_lines(suites, refused)
+    lines = (*_left_out_lines(suites, refused), *_tool_lines(suites, tools))
     if not offsets:
         raise BadInput("; ".join(lines) or f"no case in {', '.join(suite.name for suite in suites)}")
     return Plan(offsets, tuple(dialects), described, lines)
@@ -117,24 +117,29 @@ def write_plan(
 
 def _refused(
     suites: Sequence[Suite], chosen: Sequence[Callable[[Case], bool]]
-) -> list[dict[str, tuple[str, str]]]:
+) -> tuple[list[dict[str, tuple[str, str]]], list[list[str]]]:
     """Returns, for each suite, the chosen cases of a published corpus whose schema is none: their names and
-    what is wrong with them, by id. Raises BadInput if others have such a schema."""
+    what is wrong with them, by id; and the tools without a schema beside the chosen cases. Raises BadInput if
+    other cases have such a schema."""
     refused: list[dict[str, tuple[str, str]]] = []
+    tools: list[list[str]] = []
     problems: list[tuple[str, str]] = []
     for suite, is_chosen in zip(suites, chosen, strict=True):
         refused.append({})
+        beside: dict[str, None] = {}
         for case in filter(is_chosen, read_cases(suite)):
+            beside |= dict.fromkeys(case.left_out)
             if (problem := problem_with(case)) and case.is_published:
                 refused[-1][case.id] = case.name, problem
             elif problem:
                 where = suite.files[0] if len(suite.files) == 1 else suite.name
                 problems.append((f"{where}: {case.name}: {problem}", case.name))
+        tools.append(list(beside))
     if problems:
         (first, _), *others = problems
         more = f" (and {len(others)} more like it: {_some(name for _, name in others)})" if others else ""
         raise BadInput(f"{first}{more}")
-    return refused
+    return refused, tools
 
 
 def _left_out_lines(
@@ -146,6 +151,16 @@ def _left_out_lines(
         f"{_some(name for name, _ in without.values())} (the first: {next(iter(without.values()))[1]})"
         for suite, without in zip(suites, refused, strict=True)
         if without
+    )
+
+
+def _tool_lines(suites: Sequence[Suite], tools: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Returns a line for each suite with tools that are left out."""
+    return tuple(
+        f"{suite.name}: {counted(len(names), 'tool')} left out, with no schema that a grammar could hold: "
+        f"{_some(names)}"
+        for suite, names in zip(suites, tools, strict=True)
+        if names
     )
 
 

@@ -1,12 +1,12 @@
-"""Reads what requests to model servers hold: lists of tools (each tool's name and the JSON Schema of its
-arguments), and the schema of the answer."""
+"""Reads lists of tools as requests to model servers hold them: each tool's name, and the JSON Schema of its
+arguments."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from harness.cases.bare_schema import asks_of_arguments
+from harness.cases.bare_schema import asks_of_arguments, is_schema
 from harness.cases.case import json_text
 from harness.errors import BadInput
 
@@ -16,6 +16,17 @@ MCP, and Gemini's."""
 
 DECLARATIONS = ("functionDeclarations", "function_declarations")
 """The keys under which Gemini's tools hold their functions, several in one tool."""
+
+TOOLS_AT = ("tools", "functions", "function")
+"""The keys of lists of tools: in requests, in OpenAI's older ones, and in the questions of BFCL."""
+
+BUILT_IN = (
+    *("googleSearch", "googleSearchRetrieval", "googleMaps", "codeExecution", "urlContext", "computerUse"),
+    *("google_search", "google_search_retrieval", "google_maps", "code_execution", "url_context"),
+    *("computer_use", "enterpriseWebSearch", "retrieval", "fileSearch", "file_search"),
+    *("cachePoint", "systemTool"),
+)
+"""The keys by which tools of Gemini's and Bedrock's own are known, which have no type."""
 
 NO_ARGUMENTS = {"type": "object", "properties": {}}
 """The schema of a tool that names no parameters: the arguments of a call are an object even so."""
@@ -44,49 +55,54 @@ def is_tool(value: object) -> bool:
     )
 
 
-def tool_list(value: object) -> list[Any] | None:
-    """Returns the entries of a list of tools, of an object with one (`{"tools": [...]}`, as a request or
-    MCP's answer), or a single tool.
-
-    None if the value is nothing of the kind.
-    """
+def tool_list(value: object) -> list[Any]:
+    """Returns the entries of a list of tools, of a request with such lists, or a single tool; none if the
+    value is nothing of the kind."""
     if is_tool(value):
         return [value]
     if isinstance(value, dict):
-        if NOT_OF_TOOLS & value.keys():
-            return None  # a case, which may hold tools beside its schema
-        if declared := _declared(value):
-            return declared
-        inner = value.get("tools")
-        if inner is None and isinstance(value.get("result"), dict):
-            inner = value["result"].get("tools")
-        return tool_list(inner) if isinstance(inner, list) else None
+        lists = [value[key] for key in TOOLS_AT if isinstance(value.get(key), list)]
+        value = _declared(value) or [entry for entries in lists for entry in entries]
     if not isinstance(value, list):
-        return None
+        return []
     entries = [tool for entry in value for tool in (_declared(entry) or [entry])]
-    return entries if any(map(is_tool, entries)) else None
+    return entries if any(map(is_tool, entries)) else []
+
+
+def built_in(entry: object) -> str:
+    """Returns the type of an entry that is a tool of the server itself, with no schema of arguments; empty
+    for every other entry."""
+    if not isinstance(entry, dict) or is_tool(entry) or is_schema(entry):
+        return ""
+    kind = entry.get("type", next((key for key in BUILT_IN if key in entry), None))
+    return kind if isinstance(kind, str) else ""
 
 
 def _declared(value: object) -> list[Any]:
-    """Returns the functions that a tool of Gemini's declares; none for any other tool."""
+    """Returns the functions that a tool of Gemini's or Bedrock's declares; none for any other tool."""
     if not isinstance(value, dict):
         return []
+    if isinstance(of_bedrock := value.get("toolSpec"), dict):
+        schema = of_bedrock.get("inputSchema")
+        inner = schema["json"] if isinstance(schema, dict) and "json" in schema else schema
+        return [{"type": "function", **of_bedrock, "inputSchema": inner}]
     functions: list[Any] = next((value[key] for key in DECLARATIONS if isinstance(value.get(key), list)), [])
     return [_of_gemini(function) for function in functions]
 
 
 def _of_gemini(function: object) -> object:
     """Returns a function of Gemini's with its `parameters` as JSON Schema: there they are a `Schema` of
-    OpenAPI, whose types are upper-case words and whose `nullable` adds null."""
+    OpenAPI, whose types are upper-case words, whose `nullable` adds null, and whose format `enum` only says
+    that there is one."""
     if not isinstance(function, dict):
         return function
     tool = {"type": "function", **function}
     if "parameters" in tool:
-        tool["parameters"] = _json_schema(tool["parameters"])
+        tool["parameters"] = of_openapi(tool["parameters"])
     return tool
 
 
-def _json_schema(schema: Any) -> Any:
+def of_openapi(schema: Any) -> Any:
     """Returns what OpenAPI's schema means as JSON Schema, for the keywords of Gemini's interface, which its
     SDK for Python spells with `_` (`any_of`)."""
     if not isinstance(schema, dict):
@@ -98,20 +114,20 @@ def _json_schema(schema: Any) -> Any:
         if keyword == "ref" and isinstance(value, str):
             made["$ref"] = re.sub("^#/defs/", "#/$defs/", value)
         elif keyword in ("defs", "$defs") and isinstance(value, dict):
-            made["$defs"] = {name: _json_schema(inner) for name, inner in value.items()}
+            made["$defs"] = {name: of_openapi(inner) for name, inner in value.items()}
         elif keyword == "type" and isinstance(value, str):
             made[keyword] = value.lower()
         elif keyword in ("items", "additionalProperties"):
-            made[keyword] = _json_schema(value)
+            made[keyword] = of_openapi(value)
         elif keyword == "properties" and isinstance(value, dict):
-            made[keyword] = {name: _json_schema(inner) for name, inner in value.items()}
+            made[keyword] = {name: of_openapi(inner) for name, inner in value.items()}
         elif keyword in ("anyOf", "prefixItems") and isinstance(value, list):
-            made[keyword] = [_json_schema(inner) for inner in value]
+            made[keyword] = [of_openapi(inner) for inner in value]
         elif keyword in ("minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"):
             # There an int64 is text; other text is left as it is, for the schema's check to name.
             is_count = isinstance(value, str) and re.fullmatch("[0-9]{1,18}", value)
             made[keyword] = int(value) if is_count else value
-        elif keyword not in ("nullable", "propertyOrdering"):
+        elif keyword not in ("nullable", "propertyOrdering") and (keyword, value) != ("format", "enum"):
             made[keyword] = value
     if made.get("type") == "type_unspecified":
         del made["type"]
@@ -162,30 +178,3 @@ def tool_schema(value: object, where: str) -> tuple[str, dict[str, Any]]:
             '{"type": "object", "properties": {...}}'
         )
     return name, schema
-
-
-def answer_schema(value: object, where: str) -> tuple[str, Any] | None:
-    """Returns the name (empty: none) and the JSON Schema of a `response_format`, or of that of a request (a
-    request to OpenAI's Responses has it as `text.format`, with the schema beside the type); None if the value
-    is neither, or its answer has no schema. Raises BadInput, its text starting with `where`."""
-    if not isinstance(value, dict) or NOT_OF_TOOLS & value.keys():
-        return None
-    form, is_flat = value.get("response_format", value), False
-    if "response_format" not in value and isinstance(text := value.get("text"), dict):
-        form, is_flat = text.get("format"), True
-    if not (isinstance(form, dict) and form.get("type") == "json_schema"):
-        return None
-    if not (is_flat or "json_schema" in form):
-        return None
-    inner = form if is_flat else form["json_schema"]
-    if not (isinstance(inner, dict) and isinstance(inner.get("schema"), dict | bool)):
-        named, written = (
-            ("format", '"name", "schema"')
-            if is_flat
-            else ("response_format", '"json_schema": {"name", "schema"}')
-        )
-        raise BadInput(
-            f'{where}: a "{named}" without schema; write {{"type": "json_schema", {written}}}, or the schema '
-            "alone"
-        )
-    return str(inner.get("name", "")), inner["schema"]

@@ -296,7 +296,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "data.json": ({"id": 5, "title": "thing", "price": 3}, "neither a case nor a JSON Schema"),
     "answer.json": (
         {"type": "json_schema", "json_schema": {"type": "object"}},
-        'a "response_format" without schema; write {"type": "json_schema", "json_schema"',
+        '"response_format" has no schema; write {"type": "json_schema", "json_schema"',
     ),
     "two.json": ({"regex": "a", "choice": ["a"]}, "2 grammars"),
     "schema_is_text.json": ({"schema": "object"}, '"schema" is a string'),

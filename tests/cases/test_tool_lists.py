@@ -104,7 +104,8 @@ BAD: dict[str, tuple[object, str]] = {
         [{"name": "weather", "parameters": CITY, "inputSchema": CITY}],
         "has parameters and inputSchema; keep one",
     ),
-    "built in": ([*CHAT, {"type": "web_search"}], 'tool 3 is of type "web_search": it has no schema'),
+    "a schema": ([*CHAT, {"type": "object"}], 'tool 3 is of type "object": it has no schema'),
+    "no tool": ([*CHAT, {"search": {}}], "tool 3 has no name"),
 }
 
 
@@ -148,7 +149,10 @@ def test_a_bound_of_geminis_that_is_no_int64_stays_text(text: str, kept: object,
                 "$defs": {"Pet": {"type": "object"}},
             },
         ),
-        ({"prefixItems": [{"type": "STRING"}]}, {"prefixItems": [{"type": "string"}]}),
+        (
+            {"prefixItems": [{"type": "STRING", "format": "enum", "enum": ["a"]}]},
+            {"prefixItems": [{"type": "string", "enum": ["a"]}]},
+        ),
     ],
 )
 def test_geminis_schemas_are_read_as_its_sdk_writes_them(
@@ -234,7 +238,7 @@ def test_the_answer_of_a_request_to_responses_is_a_case_too(tmp_path: Path) -> N
     assert read(tmp_path, request) == [("weather", CITY), ("time", NOTHING), ("answer", CITY)]
     for bare in ({"format": {"type": "text"}}, {"verbosity": "low"}):
         assert read(tmp_path, request | {"text": bare}) == [("weather", CITY), ("time", NOTHING)]
-    with pytest.raises(BadInput, match=r'a "format" without schema; write .*"name", "schema"'):
+    with pytest.raises(BadInput, match=r'"text.format" has no schema; write .*"name", "schema"'):
         read(tmp_path, request | {"text": {"format": {"type": "json_schema", "name": "answer"}}})
 
 

@@ -1,0 +1,165 @@
+"""Requests to model servers are suites: their tools, and what their answers are held to, wherever these
+stand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cases.case import Case
+from harness.cases.requests import PLACES, WRAPPERS
+from harness.cases.suite import find_suite, read_cases
+from harness.cli.main import main
+from harness.errors import BadInput
+
+CITY: dict[str, Any] = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+OPENAPI = {"type": "OBJECT", "properties": {"city": {"type": "STRING"}}, "required": ["city"]}
+FORM = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": CITY}}
+FLAT = {"type": "json_schema", "name": "answer", "schema": CITY}
+UNNAMED = {"type": "json_schema", "schema": CITY}
+EBNF, LARK = 'root ::= "a"', 'start: "a"'
+TAG = {"format": {"type": "const_string", "value": "a"}}
+OLD_TAG = {"triggers": ["<"], "structures": [{"begin": "<a>", "schema": CITY, "end": "</a>"}]}
+WEATHER = {"type": "function", "function": {"name": "weather", "parameters": CITY}}
+
+ANSWERS: dict[str, list[tuple[Any, str, Any]]] = {
+    "response_format": [
+        (FORM, "json_schema", CITY),
+        (UNNAMED, "json_schema", CITY),
+        ({"type": "json_object", "schema": CITY}, "json_schema", CITY),
+        ({"type": "structural_tag", **OLD_TAG}, "structural_tag", OLD_TAG),
+        ({"type": "structural_tag", **TAG}, "structural_tag", TAG),
+    ],
+    "text.format": [(FLAT, "json_schema", CITY)],
+    "format": [(CITY, "json_schema", CITY), (FLAT, "json_schema", CITY)],
+    "output_format": [(UNNAMED, "json_schema", CITY)],
+    "output_config.format": [(UNNAMED, "json_schema", CITY)],
+    "structured_outputs.json": [(CITY, "json_schema", CITY), (json.dumps(CITY), "json_schema", CITY)],
+    "structured_outputs.regex": [("[a-z]+", "regex", "[a-z]+")],
+    "structured_outputs.choice": [(["a", "b"], "choice", ["a", "b"])],
+    "structured_outputs.grammar": [(EBNF, "ebnf", EBNF), (LARK, "lark", LARK)],
+    "structured_outputs.structural_tag": [(json.dumps(TAG), "structural_tag", TAG)],
+    "guided_json": [(CITY, "json_schema", CITY), ("true", "json_schema", True)],
+    "guided_regex": [("[a-z]+", "regex", "[a-z]+")],
+    "guided_choice": [(["a", "b"], "choice", ["a", "b"])],
+    "guided_grammar": [(EBNF, "ebnf", EBNF), (LARK, "lark", LARK)],
+    "generationConfig.responseSchema": [(OPENAPI, "json_schema", CITY)],
+    "generationConfig.responseJsonSchema": [(CITY, "json_schema", CITY)],
+    "generation_config.response_schema": [(OPENAPI, "json_schema", CITY)],
+    "generation_config.response_json_schema": [(CITY, "json_schema", CITY)],
+    "sampling_params.json_schema": [(json.dumps(CITY), "json_schema", CITY)],
+    "sampling_params.regex": [("[a-z]+", "regex", "[a-z]+")],
+    "sampling_params.ebnf": [(EBNF, "ebnf", EBNF)],
+    "sampling_params.structural_tag": [(json.dumps(TAG), "structural_tag", TAG)],
+    "extra_body.regex": [("[a-z]+", "regex", "[a-z]+")],
+    "extra_body.ebnf": [(EBNF, "ebnf", EBNF)],
+    "json_schema": [(CITY, "json_schema", CITY), ({"name": "answer", "schema": CITY}, "json_schema", CITY)],
+    "grammar": [(EBNF, "ebnf", EBNF)],
+}
+
+
+def read(folder: Path, value: object, name: str = "request.json") -> list[Case]:
+    path = folder / name
+    path.write_text(value if isinstance(value, str) else json.dumps(value), "utf-8")
+    return list(read_cases(find_suite(str(path))))
+
+
+def request(place: str, value: object) -> dict[str, Any]:
+    for key in reversed(place.split(".")):
+        value = {key: value}
+    return {"model": "m", "messages": [], **value} if isinstance(value, dict) else {}
+
+
+def test_each_place_of_an_answer_is_tried_here() -> None:
+    assert list(ANSWERS) == list(PLACES)
+
+
+@pytest.mark.parametrize("place", ANSWERS)
+def test_what_an_answer_is_held_to_is_a_case(place: str, tmp_path: Path) -> None:
+    for given, dialect, wanted in ANSWERS[place]:
+        (case,) = read(tmp_path, request(place, given))
+        text = case.grammar.text
+        assert case.grammar.dialect == dialect
+        assert (text if dialect in ("regex", "ebnf", "lark") else json.loads(text)) == wanted
+        assert case.name == ("answer" if "answer" in json.dumps(given) else "request")
+        assert read(tmp_path, request(place, None) | {"tools": [WEATHER]})[0].name == "weather"
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_a_request_may_be_wrapped(wrapper: str, tmp_path: Path) -> None:
+    inner = {"model": "m", "tools": [WEATHER], "response_format": FORM}
+    (tool, answer) = read(tmp_path, {"type": "session.update", "custom_id": "1", wrapper: inner})
+    assert (tool.name, answer.name) == ("weather", "answer")
+    assert [json.loads(case.grammar.text) for case in (tool, answer)] == [CITY, CITY]
+    assert len(read(tmp_path, json.dumps({wrapper: inner}), "batch.jsonl")) == 2
+
+
+TOOLS: dict[str, Any] = {
+    "OpenAI's older functions": {"functions": [WEATHER["function"]]},
+    "BFCL's questions": {"id": "x", "question": [], "function": [WEATHER["function"]]},
+    "Bedrock's": {
+        "modelId": "m",
+        "toolConfig": {"tools": [{"toolSpec": {"name": "weather", "inputSchema": {"json": CITY}}}]},
+    },
+    "a file that names its schema": {"$schema": "https://example.com/tools.json", "tools": [WEATHER]},
+    "a list of requests": [{"messages": [], "tools": [WEATHER]}],
+}
+
+
+@pytest.mark.parametrize("form", TOOLS)
+def test_tools_are_found_wherever_requests_have_them(form: str, tmp_path: Path) -> None:
+    (case,) = read(tmp_path, TOOLS[form])
+    assert (case.name, json.loads(case.grammar.text)) == ("weather", CITY)
+
+
+def test_a_schema_with_the_keys_of_a_request_is_a_schema(tmp_path: Path) -> None:
+    schema = {"type": "object", "grammar": "x", "body": {"tools": [WEATHER]}}
+    (case,) = read(tmp_path, schema)
+    assert (case.name, json.loads(case.grammar.text)) == ("request", schema)
+
+
+BAD: dict[str, tuple[Any, str]] = {
+    "no JSON": (request("sampling_params.json_schema", "{"), '"sampling_params.json_schema" is text that is'),
+    "no schema": (request("guided_json", {"a": 1}), '"guided_json" is {"a": 1}, not a JSON Schema'),
+    "no text": (request("structured_outputs.regex", 5), '"regex" is a number, not a string'),
+    "nothing": (request("output_format", {"type": "json_schema"}), '"output_format" has no schema; write'),
+    "a mode": (request("format", "json"), "neither a case nor a JSON Schema"),
+    "text alone": (request("response_format", {"type": "text"}), "neither a case nor a JSON Schema"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_answer_gets_one_line(name: str, tmp_path: Path) -> None:
+    value, said = BAD[name]
+    with pytest.raises(BadInput) as caught:
+        read(tmp_path, value)
+    assert said in str(caught.value) and "request.json" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+BUILT_IN: dict[str, tuple[Any, str]] = {
+    "Anthropic": ({"type": "web_search_20250305", "name": "web_search"}, "web_search_20250305"),
+    "OpenAI": ({"type": "mcp", "server_label": "x"}, "mcp"),
+    "Gemini": ({"googleSearch": {}}, "googleSearch"),
+    "Bedrock": ({"cachePoint": {"type": "default"}}, "cachePoint"),
+    "free text": ({"type": "custom", "custom": {"name": "code"}}, "custom"),
+}
+
+
+@pytest.mark.parametrize("server", BUILT_IN)
+def test_a_tool_of_the_servers_own_is_left_out_and_named(
+    server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entry, kind = BUILT_IN[server]
+    (case,) = read(tmp_path, {"tools": [entry, WEATHER]})
+    path = tmp_path / "request.json"
+    assert (case.name, case.left_out) == ("weather", (f"tool 1 ({kind}) of {path}",))
+    if server != "Gemini":
+        return
+    words = ["run", str(path), "--backends", "unconstrained", "--vocabularies", "bytes", "--effort", "0"]
+    assert main([*words, "--out", str(tmp_path / "run")]) == 0
+    said = f"request: 1 tool left out, with no schema that a grammar could hold: tool 1 ({kind}) of "
+    assert said in " ".join(capsys.readouterr().err.split())
