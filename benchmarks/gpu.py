@@ -173,17 +173,23 @@ def in_process(cell: Cell, device: str, out: Path, seconds: float) -> dict[str, 
         try:
             code = process.wait(seconds)
         except subprocess.TimeoutExpired:
-            process.terminate()  # it ends its own processes
-            try:
-                process.wait(POLITE)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
             return {"error": f"killed after {seconds:.0f} s; give the part more --seconds"}
+        finally:
+            end(process)
         if answer.exists():
             result: dict[str, Any] = json.loads(answer.read_text("utf-8"))
             return result
         return {"error": f"its process ended with {code}"}
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Ends the process if it still runs: first it is asked to, and then it ends its own processes."""
+    process.terminate()
+    try:
+        process.wait(POLITE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def alone(name: str, plan: Plan, device: str, out: Path, answer: Path) -> None:
@@ -228,7 +234,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--answer", type=Path, help=argparse.SUPPRESS)
     wanted = parser.parse_args(arguments)
     if wanted.cell:
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to end"))  # so that what it began ends too
         alone(wanted.cell, plan_of(wanted.device), wanted.device, wanted.out, wanted.answer)
         return OK
     parts = budgets(wanted.parts or list(PARTS), wanted.seconds)
@@ -254,8 +259,8 @@ def budgets(asked: Sequence[str], usual: float) -> dict[str, float]:
 def measure(parts: Mapping[str, float], out: Path, device: str | None, names: Sequence[str] = ()) -> None:
     """Measures the parts, each for its seconds; where cells are named, only those, by parts in the order in
     which these are first met among them. Raises BadInput where there is no such device or cell, where a cell
-    is of none of the parts, where the folder holds another device's results, or where another process measures
-    into it."""
+    is of none of the parts, where the folder holds another device's results, or where another process fills
+    it."""
     from gpu_machine import device_here
 
     here = device_here()
@@ -303,5 +308,12 @@ def show(out: Path, parts: Sequence[str]) -> int:
     return GATE_FAILED if is_worse(stores) else OK
 
 
+def ended(*_: object) -> None:
+    """Ends this process as after an interruption, so that the processes that it began end too."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one would interrupt that
+    sys.exit(128 + signal.SIGTERM)
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, ended)
     sys.exit(main())

@@ -97,4 +97,8 @@ look "install it there" torch transformers numpy
 [[ -z $wheels ]] || install "$wheels"
 look "give --wheels, or install the project there" harness xgrammar llguidance pyperf
 export PYTHONUNBUFFERED=1
-"$python" "$root/benchmarks/gpu.py" --out "$out" "${rest[@]}"
+"$python" "$root/benchmarks/gpu.py" --out "$out" "${rest[@]}" &
+script=$!
+trap 'kill "$script"' INT TERM  # told to end, it ends what it measures first
+wait "$script" || true          # until it ends, or until we are told to end
+wait "$script"

@@ -4,6 +4,8 @@ or hangs costs itself only, and figures are held against what was asked."""
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -28,6 +30,7 @@ from places import ROOT
 from report_folders import write_decoding
 from scripts import script_of
 
+from harness.backend.process.system import descendants, is_running, proc_content, rss_bytes
 from harness.backend.registry import make, parse_specs
 from harness.backend.vocabulary import byte_vocabulary, load_vocabulary
 from harness.errors import BAD_INPUT, GATE_FAILED, INCOMPLETE, OK, BadInput
@@ -285,6 +288,29 @@ def test_a_cell_that_hangs_or_dies_costs_itself_only(
     assert gpu.in_process(hangs, "cuda", tmp_path, 0.3)["error"].startswith("killed after 0 s")
     assert gpu.in_process(dies, "cuda", tmp_path, 30.0) == {"error": "its process ended with 5"}
     assert time.monotonic() - begin < 20
+
+
+@pytest.mark.parametrize(("program", "name"), [(sys.executable, "gpu.py"), ("bash", "gpu.sh")])
+def test_a_script_that_is_told_to_end_ends_its_cell(program: str, name: str, tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    command = [program, str(ROOT / "benchmarks" / name), "--out", str(tmp_path / "out")]
+    script = subprocess.Popen(
+        [*command, "--device", "cpu", "--cells", "floor-tiny", "decode"],
+        env={**os.environ, "TMPDIR": str(temporary), "PYTHON": sys.executable},
+        stdout=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 60
+    cell = 0
+    # Until the cell is a program of its own that has loaded some of its libraries, and the script knows it.
+    while rss_bytes(cell) < 50e6 and time.monotonic() < deadline:
+        time.sleep(0.05)
+        below = descendants(script.pid) if any(temporary.iterdir()) else ()
+        cell = next((pid for pid in below if b"--cell\0" in proc_content(f"/proc/{pid}/cmdline")), 0)
+    script.terminate()
+    assert script.wait(60) == 128 + signal.SIGTERM
+    assert cell and not is_running(cell), "its cell has ended too"
+    assert not any(temporary.iterdir())
 
 
 WORKS = """
