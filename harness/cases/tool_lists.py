@@ -20,11 +20,12 @@ DECLARATIONS = ("functionDeclarations", "function_declarations")
 TOOLS_AT = ("tools", "functions", "function")
 """The keys of lists of tools: in requests, in OpenAI's older ones, and in the questions of BFCL."""
 
-BUILT_IN = (
-    *("googleSearch", "googleSearchRetrieval", "googleMaps", "codeExecution", "urlContext", "computerUse"),
-    *("google_search", "google_search_retrieval", "google_maps", "code_execution", "url_context"),
-    *("computer_use", "enterpriseWebSearch", "retrieval", "fileSearch", "file_search"),
-    *("cachePoint", "systemTool"),
+BUILT_IN = tuple(
+    """
+    googleSearch googleSearchRetrieval googleMaps codeExecution urlContext computerUse fileSearch
+    google_search google_search_retrieval google_maps code_execution url_context computer_use file_search
+    enterpriseWebSearch retrieval cachePoint systemTool
+    """.split()  # noqa: SIM905
 )
 """The keys by which tools of Gemini's and Bedrock's own are known, which have no type."""
 
