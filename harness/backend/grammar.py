@@ -130,8 +130,8 @@ class GrammarObject(ABC):
         raise NotImplementedError
 
     def jump_forward(self) -> bytes:
-        """Returns the bytes that must come next, without moving; may end inside a character; `b""` if none
-        or unknown."""
+        """Returns the bytes that must come next, without moving; may end inside a character; `b""` if none.
+        What is missed fails a case; a library without jump-forward leaves this out (docs/checks.md)."""
         return b""
 
     def fast_forward_tokens(self) -> list[int]:
@@ -341,8 +341,9 @@ def is_count(answer: object, most: int) -> bool:
 
 
 def are_tokens(answer: object, size: int) -> bool:
-    """Returns whether a backend's answer is a list of ids of a vocabulary of that size."""
-    return isinstance(answer, list) and all(isinstance(token, int) and 0 <= token < size for token in answer)
+    """Returns whether a backend's answer is a list of ids, Python's or numpy's integers, of a vocabulary of
+    that size."""
+    return isinstance(answer, list) and all(is_count(token, size - 1) for token in answer)
 
 
 ALIGNMENT = 64

@@ -103,7 +103,7 @@ def as_bytes(answer: Any) -> bytes | Fault:
 def as_tokens(size: int) -> Callable[[Any], list[int] | Fault]:
     def convert(answer: Any) -> list[int] | Fault:
         return (
-            answer
+            list(map(int, answer))
             if are_tokens(answer, size)
             else Fault("not_tokens", f"gives {shown(answer)}, no list of token ids")
         )

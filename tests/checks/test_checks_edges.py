@@ -134,6 +134,13 @@ class ForcesInAnArray(Right):
         return np.array(self.inner.fast_forward_tokens())
 
 
+class ForcesByNumpysIntegers(Right):
+    """Gives a list of numpy's integers, and once an id that is not forced."""
+
+    def fast_forward_tokens(self) -> Any:
+        return list(np.array(self.inner.fast_forward_tokens() or [ord("z")]))
+
+
 class AllowsWhatIsWrong(Right):
     """Its mask allows two letters that never come, and what is special."""
 
@@ -273,6 +280,12 @@ def test_an_array_of_forced_tokens_is_no_failure_of_ours() -> None:
     assert findings("asking_for_forced_text_does_not_move", ForcesInAnArray, FORCED) == ("passed", [])
     (found, *_) = findings("forced_text_may_end_inside_a_character", ForcesInAnArray, FORCED)[1]
     assert found.cause == "not_tokens"
+
+
+def test_numpys_integers_are_token_ids_and_stand_in_a_finding_as_integers() -> None:
+    assert findings("forced_text_may_end_inside_a_character", ForcesByNumpysIntegers, FORCED)[1] == []
+    (found, *_) = findings("fast_forward_tokens_are_truly_forced", ForcesByNumpysIntegers, FORCED)[1]
+    assert "[122]" in found.text and {type(token) for token in found.walk} == {int}
 
 
 def test_a_vocabulary_of_three_ids_has_its_end_looked_at() -> None:

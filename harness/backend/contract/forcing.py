@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import cast
 
 from harness.backend.contract.place import (
     FORCED,
@@ -17,18 +18,17 @@ from harness.backend.contract.place import (
     places,
     spell,
 )
-from harness.backend.grammar import Adapter
+from harness.backend.grammar import Adapter, GrammarObject, are_tokens
 
 
 def check_jump_forward_does_not_move(adapter: Adapter) -> None:
-    _expect_to_stay(adapter, "jump_forward")
+    _expect_to_stay(adapter, "jump_forward", _forced_bytes)
 
 
 def check_jump_forward_bytes_are_forced(adapter: Adapter) -> None:
     found = False
     for place in _all_places(adapter, "jump_forward"):
-        forced = place.reach().jump_forward()
-        expect(isinstance(forced, bytes), place, f"jump_forward gives {type(forced).__name__}, not bytes")
+        forced = _forced_bytes(place, place.reach())
         found = found or bool(forced)
         for count in range(len(forced)):
             _expect_only(place, forced, count)
@@ -41,13 +41,13 @@ def check_jump_forward_bytes_are_forced(adapter: Adapter) -> None:
 
 
 def check_fast_forward_does_not_move(adapter: Adapter) -> None:
-    _expect_to_stay(adapter, "fast_forward_tokens")
+    _expect_to_stay(adapter, "fast_forward_tokens", _forced_tokens)
 
 
 def check_fast_forward_tokens_are_accepted(adapter: Adapter) -> None:
     found = False
     for place in _all_places(adapter, "fast_forward_tokens"):
-        tokens = place.reach().fast_forward_tokens()
+        tokens = _forced_tokens(place, place.reach())
         found = found or bool(tokens)
         count = accepted(place.reach(), tokens)
         expect(count == len(tokens), place, f"of the forced tokens {tokens} only {count} are accepted")
@@ -55,13 +55,28 @@ def check_fast_forward_tokens_are_accepted(adapter: Adapter) -> None:
         raise NotApplicable("fast_forward_tokens finds nothing in the sample grammars")
 
 
-def _expect_to_stay(adapter: Adapter, method: str) -> None:
+def _forced_bytes(place: Place, grammar_object: GrammarObject) -> bytes:
+    forced: object = grammar_object.jump_forward()
+    expect(isinstance(forced, bytes), place, f"jump_forward gives {type(forced).__name__}, not bytes")
+    return cast(bytes, forced)
+
+
+def _forced_tokens(place: Place, grammar_object: GrammarObject) -> list[int]:
+    tokens: object = grammar_object.fast_forward_tokens()
+    is_right = are_tokens(tokens, place.adapter.vocabulary.size)
+    expect(is_right, place, f"fast_forward_tokens gives {repr(tokens)[:80]}, no list of token ids")
+    return cast(list[int], tokens)
+
+
+def _expect_to_stay(
+    adapter: Adapter, method: str, forced: Callable[[Place, GrammarObject], Sequence[int]]
+) -> None:
     """Asks twice at each place what is forced there; that must change neither the answer nor what is
     seen."""
     for place in _all_places(adapter, method):
         grammar_object = place.reach()
-        before, ask = place.state(grammar_object), getattr(grammar_object, method)
-        first, second = ask(), ask()
+        before = place.state(grammar_object)
+        first, second = forced(place, grammar_object), forced(place, grammar_object)
         expect(first == second, place, f"{method} gives {first!r}, asked again {second!r}")
         expect(place.state(grammar_object) == before, place, f"{method} changes what is seen")
 

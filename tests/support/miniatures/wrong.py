@@ -473,6 +473,24 @@ class JumpsPastAPossibleEnd(ReferenceObject):
         return super().jump_forward() or (b"2" if self.is_accepting() and self.may_follow(b"2") else b"")
 
 
+@object_breaks("jump_forward_does_not_move", "jump_forward_bytes_are_forced")
+class JumpsByText(ReferenceObject):
+    def jump_forward(self) -> Any:
+        return super().jump_forward().decode()
+
+
+@object_breaks("fast_forward_does_not_move", "fast_forward_tokens_are_accepted")
+class FastForwardsByATuple(ReferenceObject):
+    def fast_forward_tokens(self) -> Any:
+        return tuple(super().fast_forward_tokens())
+
+
+@object_breaks("fast_forward_does_not_move", "fast_forward_tokens_are_accepted")
+class FastForwardsByNothing(ReferenceObject):
+    def fast_forward_tokens(self) -> Any:
+        return super().fast_forward_tokens() or None
+
+
 @object_breaks("fast_forward_does_not_move")
 class MovesOnFastForward(ReferenceObject):
     def fast_forward_tokens(self) -> list[int]:
