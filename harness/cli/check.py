@@ -105,19 +105,27 @@ def check(options: argparse.Namespace) -> int:
 def _conclusion(backend: str, results: Sequence[CheckResult], untried: bool) -> str:
     """Returns the sentence on all the checks; `untried` where nothing of the backend could be tried."""
     of = Counter(result.status for result in results)
-    late = (
-        f"{counted(of['timeout'], 'check')} did not end in time (--timeout), and nothing else is known of it"
-    )
+    late = f"{counted(of['timeout'], 'check')} did not end in time (--timeout)"
     if broken := of["failed"] + of["error"]:
         return f"{backend} breaks the contract in {counted(broken, 'check')}" + (
             f"; {late}" if of["timeout"] else ""
         )
-    if of["timeout"]:
-        return f"{backend}: {late}"
-    if untried:
-        return f"nothing is known of {backend}: it compiles none of the sample grammars"
     skipped = f"; {of['skipped']} had nothing to try" if of["skipped"] else ""
+    if of["timeout"]:
+        return f"{backend}: {late}; {of['passed']} passed{skipped}"
+    if untried:
+        return f"nothing is known of {backend}: it compiles none of the sample grammars{_refusals(results)}"
     return f"{backend} keeps the contract in {counted(of['passed'], 'check')}{skipped}"
+
+
+def _refusals(results: Sequence[CheckResult]) -> str:
+    """Returns, in brackets, what was said where the sample grammars were refused; nothing for an adapter
+    without a dialect."""
+    from harness.backend.contract import check_name
+    from harness.backend.contract.compiling import check_a_right_grammar_is_not_called_invalid as compiles
+
+    told = next((result.text for result in results if result.check == check_name(compiles)), "")
+    return f" ({one_line(told, 300)})" if told else ""
 
 
 def _layout(options: argparse.Namespace, spellings: list[Kept]) -> int:

@@ -11,7 +11,7 @@ import pytest
 from miniatures import wrong_ends
 
 from harness.backend import registry
-from harness.backend.contract import Check, check_adapter, check_name, checks
+from harness.backend.contract import LONGEST, Check, check_adapter, check_name, checks
 from harness.backend.grammar import Adapter, Grammar
 from harness.backend.options import option_table
 from harness.backend.vocabulary import Vocabulary, byte_vocabulary, load_vocabulary
@@ -66,6 +66,21 @@ def test_what_a_wrapped_backend_cannot_do_is_skipped() -> None:
     assert skipped == going_back | {"each_id_of_end_of_sequence_ends_alike"}
     assert all("does not implement" in results[name].text for name in going_back)
     assert not {result.status for result in results.values()} & {"failed", "error"}
+
+
+def test_what_a_backend_says_at_length_is_cut() -> None:
+    class Jumps(miniatures.reference.ReferenceObject):
+        def jump_forward(self) -> bytes:
+            return b"a" * 1_000_000
+
+        def rollback(self, count: int) -> NoReturn:
+            raise RuntimeError("x<y>\n" * 1_000_000)
+
+    class Talks(miniatures.Reference):
+        object_class = Jumps
+
+    texts = [result.text for result in check_adapter(Talks(miniatures.small_vocabulary())) if result.text]
+    assert max(map(len, texts)) == LONGEST and all(text.isprintable() for text in texts)
 
 
 def test_what_a_backend_raises_is_an_error_in_one_line() -> None:

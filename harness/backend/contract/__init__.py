@@ -18,8 +18,13 @@ from harness.backend.contract.place import NOTHING_COMPILES as NOTHING_COMPILES
 from harness.backend.contract.place import ContractBroken as ContractBroken
 from harness.backend.contract.place import NotApplicable as NotApplicable
 from harness.backend.grammar import Adapter
+from harness.errors import describe
+from harness.text import one_line
 
 Check = Callable[[Adapter], None]
+
+LONGEST = 1000
+"""The most characters of what a check says: a backend's own text in it may have any length."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,7 @@ class CheckResult:
     """`error`: the adapter or its backend raised what the contract does not name, or ended the process.
     `timeout`: the check was not over in time, and says nothing of its fact."""
     text: str
-    """Why, in one line; empty if passed."""
+    """Why, in one line of at most LONGEST characters; empty if passed."""
 
 
 def checks() -> list[Check]:
@@ -54,11 +59,15 @@ def _run(check: Check, adapter: Adapter) -> CheckResult:
     try:
         check(adapter)
     except ContractBroken as broken:
-        return CheckResult(check_name(check), "failed", str(broken))
+        return CheckResult(check_name(check), "failed", _cut(str(broken)))
     except NotApplicable as reason:
-        return CheckResult(check_name(check), "skipped", str(reason))
+        return CheckResult(check_name(check), "skipped", _cut(str(reason)))
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic in Rust is no Exception
-        return CheckResult(check_name(check), "error", f"{type(error).__name__}: {error}".replace("\n", " "))
+        return CheckResult(check_name(check), "error", _cut(describe(error)))
     return CheckResult(check_name(check), "passed", "")
+
+
+def _cut(text: str) -> str:
+    return one_line(text[: LONGEST + 1], LONGEST)
