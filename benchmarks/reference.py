@@ -8,7 +8,7 @@
     python benchmarks/reference.py --out DIR ... --times 300            times of 300 schemas, by `measure`, on a quiet machine
     python benchmarks/reference.py --out DIR --page
     python benchmarks/reference.py --verify PUBLISHED
-    python benchmarks/reference.py --sums PUBLISHED                     its checksums anew, after notes were written
+    python benchmarks/reference.py --renew PUBLISHED                    its tables and checksums anew, from its rows
 
 PATH is where `grammarbench fetch` has put the corpora, or any folder that holds `maskbench` and
 `json-schema-test-suite/tests`. First a sample of the cases goes through each backend, and what the whole will
@@ -29,7 +29,8 @@ at any time, DIR/published is written: a page for each, tables, the outcomes of 
 a README that says what was run, on what, in what time. What is written by hand at the README's top stays
 there whenever it is made anew.
 --verify computes the tables of a published folder anew from its published rows, compares every file with
-SHA256SUMS, and ends with 1 if one differs. Verdicts and times are kept apart: those of a run are of workers
+SHA256SUMS, and ends with 1 if one differs. --renew writes these tables anew, as today's code words them, and
+the checksums: after notes were written at the README's top, too. Verdicts and times are kept apart: those of a run are of workers
 side by side and are not to be quoted, those of --times are.
 """  # noqa: E501
 
@@ -50,8 +51,9 @@ sys.path.insert(0, str(Path(__file__).parent / "parts"))
 from endings import script
 from reference_estimate import estimate, estimates_text
 from reference_page import publish
+from reference_renew import renew
 from reference_runs import PARTS, stored
-from reference_sums import SUMS, read_sums, write_sums
+from reference_sums import SUMS
 from reference_verify import verified
 from reference_walk import (
     DEADLINES,
@@ -131,7 +133,9 @@ def parser() -> argparse.ArgumentParser:
         "--times", type=positive, metavar="N", help="measure N schemas of MaskBench and do nothing else"
     )
     parsed.add_argument("--verify", type=Path, metavar="PUBLISHED", help="compute published tables anew")
-    parsed.add_argument("--sums", type=Path, metavar="PUBLISHED", help=f"write its {SUMS} anew")
+    parsed.add_argument(
+        "--renew", type=Path, metavar="PUBLISHED", help=f"write its tables and its {SUMS} anew from its rows"
+    )
     parsed.add_argument(
         "--sample",
         type=whole,
@@ -156,13 +160,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parsed = parser()
     options = parsed.parse_args(argv)
     options.argv = tuple(sys.argv[1:] if argv is None else argv)
-    if [options.out, options.verify, options.sums].count(None) != 2:
-        parsed.error("give one of --out DIR, --verify PUBLISHED and --sums PUBLISHED")
+    if [options.out, options.verify, options.renew].count(None) != 2:
+        parsed.error("give one of --out DIR, --verify PUBLISHED and --renew PUBLISHED")
     if options.verify:
         return OK if verified(options.verify, print) else GATE_FAILED
-    if options.sums:
-        read_sums(options.sums)  # a folder of another kind gets none
-        write_sums(options.sums)
+    if options.renew:
+        renew(options.renew, print)
         return OK
     parts = [options.only] if options.only else list(PARTS)
     if options.times:

@@ -22,11 +22,7 @@ def verified(published: Path, say: Callable[[str], None]) -> bool:
     """Says of each part of the folder whether its tables follow from its rows, of each file that is not as it
     was published that it is not, and what was looked at; returns whether all is well. Raises BadInput where
     there is nothing to verify."""
-    if not published.is_dir():
-        raise BadInput(f"{published}: no such folder")
-    parts = [part for part in PARTS if (published / part).is_dir()]
-    if not parts:
-        raise BadInput(f"{published}: none of {', '.join(PARTS)} is here; name a published folder")
+    parts = parts_in(published)
     sums = read_sums(published)
     problems = list(damage(published, sums))
     for problem in problems:
@@ -42,6 +38,16 @@ def verified(published: Path, say: Callable[[str], None]) -> bool:
         "pages, and what README.md says beside its tables."
     )
     return not problems
+
+
+def parts_in(published: Path) -> list[str]:
+    """Returns the parts that a published folder has. Raises BadInput where it is none."""
+    if not published.is_dir():
+        raise BadInput(f"{published}: no such folder")
+    parts = [part for part in PARTS if (published / part).is_dir()]
+    if not parts:
+        raise BadInput(f"{published}: none of {', '.join(PARTS)} is here; name a published folder")
+    return parts
 
 
 def problems_of(published: Path, part: str) -> Iterator[str]:

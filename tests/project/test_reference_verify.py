@@ -122,7 +122,7 @@ def test_a_wrong_figure_fails_even_with_new_checksums(
     alter(copy)
     assert reference.main(["--verify", str(copy)]) == 1
     assert "SHA256SUMS is another one" in (said := capsys.readouterr().out) or "is missing" in said
-    assert reference.main(["--sums", str(copy)]) == OK
+    write_sums(copy)
     assert reference.main(["--verify", str(copy)]) == 1
     assert expected in capsys.readouterr().out
 
@@ -150,11 +150,24 @@ def test_damaged_rows_and_checksums_are_one_line(
     assert "SHA256SUMS: line 1 is no checksum" in capsys.readouterr().err
 
 
+def test_tables_are_written_anew_and_notes_stay(
+    reference: ModuleType, published: Path, copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for what in ("a count of cases.csv", "a figure", "a table", "a walk of the README"):
+        FIGURES[what][0](copy)
+    readme = copy / "README.md"
+    readme.write_text(f"A note.\n\n{readme.read_text('utf-8')}", "utf-8")
+    assert reference.main(["--renew", str(copy)]) == OK
+    assert "maskbench: cases.csv has «" in capsys.readouterr().out
+    assert reference.main(["--verify", str(copy)]) == OK
+    assert readme.read_text("utf-8") == f"A note.\n\n{(published / 'README.md').read_text('utf-8')}"
+
+
 def test_a_folder_without_checksums_is_not_called_verified(
     reference: ModuleType, copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (copy / "SHA256SUMS").unlink()
-    for option in ("--verify", "--sums"):
+    for option in ("--verify", "--renew"):
         assert reference.main([option, str(copy)]) == BAD_INPUT
         assert "SHA256SUMS is not there" in (said := capsys.readouterr()).err and not said.out
     for folder in (tmp_path, tmp_path / "nowhere"):
