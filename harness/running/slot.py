@@ -13,7 +13,7 @@ from typing import Any
 from harness.backend.process import system
 from harness.backend.process.channel import BrokenChannel
 from harness.backend.process.lost import Lost, lost_by_closing, lost_in_memory, lost_in_time
-from harness.backend.process.system import signal_name
+from harness.backend.process.system import signal_name, wait_status
 from harness.errors import BadInput
 from harness.rows.row import Status
 from harness.running import endings, worker_process
@@ -317,7 +317,7 @@ class Slot:
         if process.child == process.popen.pid:
             if code is None and task is not None:
                 task.killed = task.killed or lost_by_closing()
-            self._child_lost(-code if code and code < 0 else (code or 0) << 8)
+            self._child_lost(wait_status(code or 0))
         elif not self.ready:
             status, text = endings.of_lost_load(self.worker, code)
             self._count_loss(text, status)

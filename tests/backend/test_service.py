@@ -15,7 +15,7 @@ import pytest
 from places import SUPPORT
 
 from harness.backend.process import process
-from harness.backend.process.lost import Lost
+from harness.backend.process.lost import CLOSED_CODE, Lost
 from harness.backend.process.process import Start, start
 from harness.backend.process.service import Service, ask_all
 from harness.backend.process.system import ENVIRONMENT, descendants, is_running, kill_group, start_time
@@ -84,6 +84,28 @@ def test_what_loads_with_a_thread_answers_with_it(harm: str, cause: str) -> None
         except Lost as lost:
             assert lost.cause == cause
         assert service.ask({"asked": 2}, seconds=30)[0] == {"echo": {"asked": 2}}
+
+
+@pytest.mark.parametrize("threads", [False, True])
+def test_closed_pipes_are_told_with_a_fork_and_without(threads: bool) -> None:
+    with Service(LOADER, {"threads": threads}, environment=FOUND) as service:
+        with pytest.raises(Lost, match="closed the pipes on which it is asked and answers") as caught:
+            service.ask({"harm": "closes pipes"}, seconds=30)
+        assert (caught.value.whose, caught.value.cause) == ("backend", "closed")
+        assert service.ask({"asked": 1}, seconds=30)[0] == {"echo": {"asked": 1}}
+
+
+@pytest.mark.parametrize(("error", "code"), [("None", 0), ("OSError", 1), ("BrokenChannel", CLOSED_CODE)])
+def test_only_what_befalls_the_pipes_has_their_exit_code(error: str, code: int) -> None:
+    program = (
+        "from harness.backend.process.channel import BrokenChannel\n"
+        "from harness.backend.process.fork import serve_and_exit\n"
+        "def serve():\n"
+        f"    if {error}: raise {error}\n"
+        "serve_and_exit(serve)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, error in done.stderr) == (code, code != 0)
 
 
 def test_bad_input_is_raised_here(service: Service) -> None:

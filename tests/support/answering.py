@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 from harness.backend.process.child import Answer, Handler, Page
@@ -68,6 +70,14 @@ def _answer_otherwise() -> None:
     os.fork()
 
 
+def close_pipes() -> None:
+    """Close every pipe of this process but what is printed on."""
+    for number in range(3, 1024):
+        with suppress(OSError):
+            if stat.S_ISFIFO(os.fstat(number).st_mode):
+                os.close(number)
+
+
 HARM: dict[str, Callable[[], object]] = {
     "none": lambda: None,
     "hangs": lambda: time.sleep(60),
@@ -77,6 +87,7 @@ HARM: dict[str, Callable[[], object]] = {
     "raises": lambda: _raise(RuntimeError("it is broken")),
     "bad input": lambda: _raise(BadInput("there is no such thing")),
     "is killed": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "closes pipes": close_pipes,
     "leaves": _leave,
     "forks": _answer_otherwise,
 }

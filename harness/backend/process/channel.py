@@ -15,7 +15,7 @@ LONGEST = 1 << 28
 
 
 class BrokenChannel(Exception):
-    """The bytes on the reply pipe are no frames: somebody else wrote there."""
+    """The bytes on a pipe are no frames, because somebody else wrote there; or the pipe was closed."""
 
 
 def frame(message: dict[str, Any], blob: bytes = b"") -> bytes:

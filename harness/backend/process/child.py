@@ -16,7 +16,8 @@ import mmap
 import os
 import resource
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 
@@ -24,13 +25,13 @@ from importlib import import_module
 from os import getpid, read, write
 from typing import Any, Protocol, TypeAlias
 
-from harness.backend.process.channel import Frames, send
+from harness.backend.process.channel import BrokenChannel, Frames, send
 from harness.backend.process.fork import (
     PR_SET_CHILD_SUBREAPER,
     die_with,
-    exit_code,
     fork_children,
     prctl,
+    serve_and_exit,
 )
 from harness.backend.process.guard import forbid_network
 from harness.backend.process.system import descendants, is_running
@@ -100,24 +101,41 @@ def main(arguments: list[str]) -> None:
     else:
         send(control, {"event": "child", "pid": getpid()})
         # A thread that the adapter began would keep the process from ending.
-        os._exit(exit_code(lambda: serve(handler, request, reply, bell)))
+        serve_and_exit(lambda: serve(handler, request, reply, bell))
 
 
 def serve(handler: Handler | Streaming, request: int, reply: int, bell: int = -1) -> None:
     """Answer requests until the pipe closes; write a byte to the pipe `bell`, if there is one, when a request
-    is answered."""
+    is answered. Raises BrokenChannel if one of the three is no pipe of ours any more."""
     respond = _responder(handler, (0, 1, 2, request, reply, *([bell] if bell >= 0 else [])))
     frames = Frames()
-    while data := read(request, 1 << 16):
+    while data := _read(request):
         for message, blob in frames.feed(data):
 
             def answer(fields: dict[str, Any], out: bytes = b"", nonce: str = message.pop("nonce")) -> None:
                 # The pid is asked for each time: a backend that forks makes a second process of us.
-                send(reply, {**fields, "nonce": nonce, "pid": getpid()}, out)
+                with _of_ours():
+                    send(reply, {**fields, "nonce": nonce, "pid": getpid()}, out)
 
             respond(message, blob, answer)
             if bell >= 0:
-                write(bell, b".")
+                with _of_ours():
+                    write(bell, b".")
+
+
+@contextmanager
+def _of_ours() -> Iterator[None]:
+    """Raises BrokenChannel where a pipe of ours cannot be read or written: it was closed."""
+    try:
+        yield
+    except OSError as error:
+        raise BrokenChannel from error
+
+
+def _read(request: int) -> bytes:
+    """Returns what there is of requests; empty at their end."""
+    with _of_ours():
+        return read(request, 1 << 16)
 
 
 def _responder(

@@ -11,6 +11,8 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
+from typing import NoReturn
 
 from harness.backend.process.channel import BrokenChannel, send
 from harness.backend.process.lost import CLOSED_CODE
@@ -33,33 +35,39 @@ def fork_children(serve: Callable[[], None], request: int, control: int) -> None
         parent = os.getpid()
         child = os.fork()
         if child == 0:
-            code = 1
-            try:
-                os.setsid()
-                die_with(parent)
-                # A backend must not be able to write or read what the process and its client tell each other.
-                os.close(control)
-                os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-                faulthandler.enable(all_threads=False)
-                code = exit_code(serve)
-            finally:
-                os._exit(code)
+            serve_and_exit(partial(_serve_apart, serve, parent, control))
         send(control, {"event": "child", "pid": child})
         send(control, {"event": "exit", "pid": child, "status": _wait_for(child)})
         if not sys.stdin.readline():
             return
 
 
-def exit_code(serve: Callable[[], None]) -> int:
-    """Serve to the end, and return the exit code that says how that was; what is wrong with the pipes is
+def _serve_apart(serve: Callable[[], None], parent: int, control: int) -> None:
+    """Serve to the end in a child that shares no more with its parent than it must."""
+    os.setsid()
+    die_with(parent)
+    # A backend must not be able to write or read what the process and its client tell each other.
+    os.close(control)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    faulthandler.enable(all_threads=False)
+    serve()
+
+
+def serve_and_exit(serve: Callable[[], None]) -> NoReturn:
+    """Serve to the end, and end this process with the exit code that says how that was; what went wrong is
     printed."""
+    code = 1
     try:
         serve()
-        return 0
+        code = 0
     except BaseException as error:
+        if isinstance(error, BrokenChannel):
+            code = CLOSED_CODE
         with suppress(OSError):
-            os.write(2, f"it cannot be asked or answer any more: {describe(error)}\n".encode())
-        return CLOSED_CODE if isinstance(error, (OSError, BrokenChannel)) else 1
+            reason = describe(error.__cause__ or error)
+            os.write(2, f"it cannot be asked or answer any more: {reason}\n".encode())
+    finally:
+        os._exit(code)
 
 
 def _wait_for(child: int) -> int:

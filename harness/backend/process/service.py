@@ -24,7 +24,7 @@ from harness.backend.process.lost import (
     lost_in_time,
 )
 from harness.backend.process.process import Process, Start, start
-from harness.backend.process.system import how_it_ended, rss_bytes
+from harness.backend.process.system import how_it_ended, rss_bytes, wait_status
 from harness.errors import BadInput
 
 LOAD_SECONDS = 300.0
@@ -254,7 +254,8 @@ class Service:
             with suppress(subprocess.TimeoutExpired):
                 has_ended = process.popen.wait(1.0) is not None
             self.close()
-            lost = self._with_output(Lost(how_it_ended(self._ended)) if has_ended else lost_by_closing())
+            ended = lost_by_status(wait_status(self._ended)) if has_ended else lost_by_closing()
+            lost = self._with_output(ended)
         return lost
 
 

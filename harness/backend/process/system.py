@@ -98,6 +98,11 @@ def how_it_ended(code: int) -> str:
     return f"the process was killed by {signal_name(-code)}" if code < 0 else f"the process ended with {code}"
 
 
+def wait_status(code: int) -> int:
+    """Returns the wait status of a process with this `returncode`."""
+    return -code if code < 0 else code << 8
+
+
 def kill_group(pid: int) -> None:
     """Send SIGKILL to the process group that this process leads; to the process alone if it leads none."""
     try:
