@@ -7,12 +7,13 @@ import ctypes
 import gc
 import os
 import socket
-import stat
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+
+from answering import close_pipes
 
 from harness.backend.grammar import Grammar
 from harness.backend.vocabulary import Vocabulary
@@ -52,16 +53,7 @@ class ClosesPipes(Harmful):
     moment = "accept"
 
     def harm(self) -> None:
-        _close_pipes()
-
-
-def _close_pipes() -> None:
-    for number in range(3, 1024):
-        try:
-            if stat.S_ISFIFO(os.fstat(number).st_mode):
-                os.close(number)
-        except OSError:
-            continue
+        close_pipes()
 
 
 class ClosesPipesInACheck(Harmful):
@@ -88,7 +80,7 @@ class ClosesPipesInACheckOnThreads(ClosesPipesInACheck):
 
 class _ClosesPipesInCopy(ReferenceObject):
     def copy(self) -> ReferenceObject:
-        _close_pipes()
+        close_pipes()
         return super().copy()
 
 
