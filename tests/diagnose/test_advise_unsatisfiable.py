@@ -11,7 +11,7 @@ import pytest
 from harness.backend.grammar import Grammar
 from harness.cases.case import Case, Instance, case_id
 from harness.cli.main import main
-from harness.diagnose.advise import no_document_sentence
+from harness.diagnose.advise import no_document_sentence, unsatisfiable
 from harness.diagnose.advise.unsatisfiable import unsatisfiable_of
 
 EXCLUDED: dict[str, Any] = {
@@ -36,11 +36,28 @@ def case(schema: object, *instances: Instance) -> Case:
         (case({}), False),
         (case(EXCLUDED, Instance("stated", b'{"x":true}', True)), False),  # the truth is contested
         (case({"$ref": "https://example.com/x.json"}), False),  # there is no automaton
+        (case({"const": "\ud800"}), False),  # a document can hold it as an escape
+        (case({"type": "string", "pattern": r"^\ud800$"}), False),
+        (case({"type": "null", "const": "\U0001f600"}), True),
         (Case("x", "c", Grammar("regex", "a"), ()), False),
     ],
 )
 def test_the_automaton_says_which_schemas_no_document_fits(one: Case, is_one: bool) -> None:
-    assert unsatisfiable_of([("s", one)]) == [("s", one)] * is_one
+    assert unsatisfiable_of([("s", one)], print) == [("s", one)] * is_one
+
+
+def test_it_is_told_what_is_looked_for_and_what_there_was_no_time_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said: list[str] = []
+    assert not unsatisfiable_of([("s", case({}, Instance("i", b"1", True)))], said.append)
+    assert said == []  # of these a valid document is known
+    monkeypatch.setattr(unsatisfiable, "SECONDS", 0.0)
+    assert not unsatisfiable_of([("s", case(False)), ("s", case(EXCLUDED))], said.append)
+    assert said == [
+        "looking for schemas that no document fits, in 2 cases ...",
+        "2 more cases not looked at for whether a document fits: the 0 s for this are up",
+    ]
 
 
 def test_a_few_are_named() -> None:

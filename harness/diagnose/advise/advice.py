@@ -170,7 +170,7 @@ def advise(
     folder, described = _walked(request, say, report)
     answer = read_answer(folder, verb=verb_for(engine), whose=WHOSE)
     cases = [(suite, case) for suite, _, case in read_cases(folder)]
-    unsatisfiable = unsatisfiable_of(cases)
+    unsatisfiable = unsatisfiable_of(cases, say)
     changes, unchanged, not_looked_at = rewritten(
         [pair for pair in cases if pair not in unsatisfiable],
         answer,
