@@ -32,6 +32,9 @@ MOST_BYTES = 8_000_000
 
 MARK = "<!-- From here on benchmarks/reference.py writes; what stands above is kept. -->"
 
+TABLES = ("tables.md", "cases.csv", "figures.csv", "failing.csv.xz")
+"""The files of a part that `write_tables` makes of its rows."""
+
 HEADS = {"walks": "Walks:", "cases": "Cases:", "deadlines": "With a longer deadline:"}
 """What stands above each table of a part in the README, by what the table is of."""
 

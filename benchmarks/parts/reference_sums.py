@@ -42,16 +42,16 @@ def read_sums(folder: Path) -> dict[str, str]:
     return sums
 
 
-def damage(folder: Path, sums: dict[str, str]) -> Iterator[str]:
-    """Yields what is not as it was published, a line each."""
+def damage(folder: Path, sums: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Yields the name of each file that is not as it was published, with what is wrong with it."""
     there = set(files_in(folder))
     for name, known in sums.items():
         if name not in there:
-            yield f"{name} is missing"
+            yield name, "is missing"
         elif sum_of(folder / name) != known:
-            yield f"{name} is not as it was published: its checksum in {SUMS} is another one"
+            yield name, f"is not as it was published: its checksum in {SUMS} is another one"
     for name in sorted(there - sums.keys()):
-        yield f"{name} is not in {SUMS}"
+        yield name, f"is not in {SUMS}"
 
 
 def sum_of(path: Path) -> str:

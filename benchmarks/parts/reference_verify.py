@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 
-from reference_page import HEADS, MARK, section, tables_of, write_tables
+from reference_page import HEADS, MARK, TABLES, section, tables_of, write_tables
 from reference_runs import PARTS, again_name, no_schemas_in
 from reference_sums import SUMS, damage, read_sums
 
@@ -24,7 +24,7 @@ def verified(published: Path, say: Callable[[str], None]) -> bool:
     there is nothing to verify."""
     parts = parts_in(published)
     sums = read_sums(published)
-    problems = list(damage(published, sums))
+    problems = [f"{name} {wrong}" for name, wrong in damage(published, sums)]
     for problem in problems:
         say(problem)
     for part in parts:
@@ -33,9 +33,9 @@ def verified(published: Path, say: Callable[[str], None]) -> bool:
         for line in found or [f"{part}: every figure follows from the published rows"]:
             say(line)
     say(
-        f"Checked: the {len(sums)} files by {SUMS}; computed anew from the rows: tables.md, cases.csv, "
-        "figures.csv, failing.csv.xz and the tables of README.md. Checked by checksum alone: the rows, the "
-        "pages, and what README.md says beside its tables."
+        f"Checked: the {len(sums)} files by {SUMS}; computed anew from the rows: {', '.join(TABLES)} and the "
+        "tables of README.md. Checked by checksum alone: the rows, the pages, and what README.md says beside "
+        "its tables."
     )
     return not problems
 
@@ -52,21 +52,30 @@ def parts_in(published: Path) -> list[str]:
 
 def problems_of(published: Path, part: str) -> Iterator[str]:
     """Yields how the tables of a part differ from those that its rows give now."""
-    folder, second = published / part, published / again_name(part)
-    if not has_rows(folder):
-        yield "its rows are not here, and nothing follows without them"
-        return
     try:
         with tempfile.TemporaryDirectory() as scratch:
-            none = no_schemas_in(published, part)
-            result = result_of(folder)
-            write_tables(result, part, folder, none, Path(scratch))
-            for made in sorted(Path(scratch).iterdir()):
-                yield from difference(made.name, lines_of(folder / made.name), lines_of(made))
-            tables = tables_of(result, folder, second if has_rows(second) else None, none)
-            yield from readme_problems(published / "README.md", part, tables)
+            tables = make_tables(published, part, Path(scratch))
+            yield from differences(published, part, Path(scratch), tables)
     except BadInput as error:
         yield str(error)
+
+
+def make_tables(published: Path, part: str, into: Path) -> dict[str, str]:
+    """Writes the tables that a part's rows give into a folder; returns those of the README, by what they are
+    of. Raises BadInput where the rows are damaged or not there."""
+    folder, second = published / part, published / again_name(part)
+    if not has_rows(folder):
+        raise BadInput("its rows are not here, and nothing follows without them")
+    none, result = no_schemas_in(published, part), result_of(folder)
+    write_tables(result, part, folder, none, into)
+    return tables_of(result, folder, second if has_rows(second) else None, none)
+
+
+def differences(published: Path, part: str, made: Path, tables: dict[str, str]) -> Iterator[str]:
+    """Yields how the tables of a part differ from those that were made in a folder, and from the README's."""
+    for path in sorted(made.iterdir()):
+        yield from difference(path.name, lines_of(published / part / path.name), lines_of(path))
+    yield from readme_problems(published / "README.md", part, tables)
 
 
 def readme_problems(readme: Path, part: str, tables: dict[str, str]) -> Iterator[str]:

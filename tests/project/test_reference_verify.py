@@ -163,6 +163,17 @@ def test_tables_are_written_anew_and_notes_stay(
     assert readme.read_text("utf-8") == f"A note.\n\n{(published / 'README.md').read_text('utf-8')}"
 
 
+@pytest.mark.parametrize("what", [name for name in ONLY_CHECKSUMS if name != "what the README says"])
+def test_what_no_row_gives_is_never_called_right_anew(
+    reference: ModuleType, copy: Path, capsys: pytest.CaptureFixture[str], what: str
+) -> None:
+    ONLY_CHECKSUMS[what](copy)
+    before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
+    assert reference.main(["--renew", str(copy)]) == BAD_INPUT
+    assert "put that right first" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == before
+
+
 def test_a_folder_without_checksums_is_not_called_verified(
     reference: ModuleType, copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
