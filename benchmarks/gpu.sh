@@ -99,6 +99,7 @@ look "give --wheels, or install the project there" harness xgrammar llguidance p
 export PYTHONUNBUFFERED=1
 "$python" "$root/benchmarks/gpu.py" --out "$out" "${rest[@]}" &
 script=$!
-trap 'kill "$script"' INT TERM  # told to end, it ends what it measures first
-wait "$script" || true          # until it ends, or until we are told to end
+# Told to end, it ends what it measures first; told so again, this shell waits for it all the same.
+trap 'trap "" INT TERM; kill "$script"' INT TERM
+wait "$script" || true # until it ends, or until we are told to end
 wait "$script"

@@ -313,6 +313,37 @@ def test_a_script_that_is_told_to_end_ends_its_cell(program: str, name: str, tmp
     assert not any(temporary.iterdir())
 
 
+ENDS_SLOWLY = """
+import signal, sys, time
+from pathlib import Path
+
+def end(*_):
+    time.sleep(1)
+    Path(sys.argv[0]).with_name("ended").touch()
+    sys.exit(143)
+
+if "-P" not in sys.argv:
+    signal.signal(signal.SIGTERM, end)
+    print("ready")
+    time.sleep(60)
+"""
+
+
+def test_a_script_that_is_told_to_end_twice_waits_for_what_it_began(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text(f"#!{sys.executable}\n{ENDS_SLOWLY}")
+    python.chmod(0o755)
+    command = ["bash", str(ROOT / "benchmarks" / "gpu.sh"), "--out", str(tmp_path / "out")]
+    with subprocess.Popen(
+        command, env={**os.environ, "PYTHON": str(python)}, stdout=subprocess.PIPE, text=True
+    ) as script:
+        assert script.stdout is not None and script.stdout.readline() == "ready\n"
+        script.terminate()
+        time.sleep(0.3)
+        script.terminate()
+        assert script.wait(60) == 143 and (tmp_path / "ended").exists()
+
+
 WORKS = """
 import json, shutil, sys, time
 from pathlib import Path
