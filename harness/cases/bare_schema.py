@@ -18,8 +18,12 @@ SHARED = frozenset(("dependencies", "extends"))
 tools' settings."""
 SILENT = frozenset(("$schema", "$id", "id", "$comment", "title", "description", "default", "examples"))
 """The keywords that constrain nothing."""
-OF_OBJECTS = frozenset((*ASKED_OF["object"], "$defs", "definitions", "not", "if"))
+OF_OBJECTS = frozenset((*ASKED_OF["object"], "$defs", "definitions", "not", "if", "const"))
 """Keywords that a schema of an object may have, and whose value may be an object."""
+HOLDING = frozenset(("properties", "patternProperties", "$ref", "allOf", "anyOf", "oneOf", "extends"))
+"""The keywords under which a schema of an object says what its properties may be."""
+NEVER_OBJECTS = frozenset(("type", "format", "pattern", "title", "description"))
+"""Keywords that arguments are often called by, and whose value is never an object."""
 
 TYPES = frozenset(("object", "array", "string", "number", "integer", "boolean", "null"))
 MISNAMED = {
@@ -51,11 +55,25 @@ def is_schema(value: object) -> bool:
 def asks_of_arguments(value: dict[str, Any]) -> bool:
     """Is this a JSON Schema of a call's arguments, and not a map from their names to what each may be?
 
-    An argument may be called as a keyword is (`type`, `pattern`): what such a map has are objects only, and
-    no keyword about objects.
+    An argument may be called as a keyword is (`type`, `pattern`): a map that has objects only has no keyword
+    about objects. A map may also stand beside keywords (`required`), but beside none that holds properties.
     """
-    is_map = all(isinstance(member, dict) for member in value.values())
-    return is_schema(value) and not (is_map and not OF_OBJECTS & value.keys())
+    if not is_schema(value):
+        return False
+    if not OF_OBJECTS & value.keys() and all(isinstance(member, dict) for member in value.values()):
+        return False
+    named = [
+        member
+        for key, member in value.items()
+        if (key not in SCHEMA_KEYWORDS and not key.startswith(("$", "x-")))
+        or (key in NEVER_OBJECTS and isinstance(member, dict))
+    ]
+    return bool(HOLDING & value.keys()) or not named or not all(map(_may_be_a_property, named))
+
+
+def has_annotations_alone(value: dict[str, Any]) -> bool:
+    """Is this a JSON Schema that asks nothing? A `title` that is an object is the property of a map."""
+    return all(key in SILENT and not isinstance(member, dict) for key, member in value.items())
 
 
 def misnamed_types(schema: object) -> str:
@@ -65,11 +83,15 @@ def misnamed_types(schema: object) -> str:
     for path, node in subschemas(schema):
         given = node.get("type") if isinstance(node, dict) else None
         for word in given if isinstance(given, list) else [given]:
-            if isinstance(word, str) and word not in TYPES and _is_type(word):
+            if isinstance(word, str) and word not in TYPES and is_type(word):
                 name = word.lower() if word.lower() in TYPES else MISNAMED[word.lower()]
                 advice = f'write "{name}"' if name else 'leave "type" out'
                 found.setdefault(word, f'{pointer((*path, "type"))} is "{word}" ({advice})')
     return ", ".join(found.values())
+
+
+def _may_be_a_property(value: object) -> bool:
+    return isinstance(value, dict) and (not value or bool(SCHEMA_KEYWORDS & value.keys()))
 
 
 def _is_any(_: object) -> bool:
@@ -81,11 +103,14 @@ def _is_format(value: object) -> bool:
     return isinstance(value, str) and value != "json"
 
 
+def is_type(name: str) -> bool:
+    """Is this the name of a type, or what another language calls one?"""
+    return name.lower() in TYPES or name.lower() in MISNAMED
+
+
 def _is_type(value: object) -> bool:
     """Is this the name of a type, or a list, as of such names?"""
-    if isinstance(value, str):
-        return value.lower() in TYPES or value.lower() in MISNAMED
-    return isinstance(value, list)
+    return is_type(value) if isinstance(value, str) else isinstance(value, list)
 
 
 def _holds_no_text(value: object) -> bool:

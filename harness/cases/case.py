@@ -8,11 +8,17 @@ import re
 import secrets
 from dataclasses import dataclass, field
 
-from harness.backend.grammar import Grammar
+from harness.backend.grammar import DIALECTS, Dialect, Grammar
 from harness.backend.tag_formats.forms import TokenName
 from harness.backend.tag_formats.tokens import token_id
 from harness.backend.vocabulary import Vocabulary
 from harness.oracle.judge.strict_json import exact_double
+
+GRAMMAR_KEYS: dict[str, Dialect] = {
+    ("schema" if dialect == "json_schema" else dialect): dialect for dialect in DIALECTS
+}
+"""The keys under which a case in our own form has its grammar, each with the grammar's dialect."""
+CASE_KEYS = [*GRAMMAR_KEYS, "description", "tests", "tags", "options", "notes"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,7 @@ class Case:
     """The file, and the line, of the request or the list of tools in which it has its name; empty for every
     other case. The line of a run does not say it."""
     left_out: tuple[str, ...] = field(default=(), compare=False)
-    """The entries of its list of tools that are left out, because they have no schema."""
+    """The entries of its list of tools that are left out: no schema or grammar of theirs is read."""
 
     @property
     def draft(self) -> str | None:

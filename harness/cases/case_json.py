@@ -8,22 +8,19 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
-from harness.backend.grammar import DIALECTS, Dialect, Grammar
+from harness.backend.grammar import Dialect, Grammar
 from harness.backend.tag_formats import FormatError, has_format, read_tag
 from harness.cases.bare_schema import SCHEMA_KEYWORDS as SCHEMA_KEYWORDS
 from harness.cases.bare_schema import SILENT as SILENT
 from harness.cases.bare_schema import is_schema
-from harness.cases.case import Case, Instance, Literal, case_id, json_text
+from harness.cases.case import CASE_KEYS, Case, Instance, Literal, case_id, json_text
+from harness.cases.case import GRAMMAR_KEYS as GRAMMAR_KEYS
 from harness.cases.requests import Answer, answers, requests_in
-from harness.cases.tool_lists import built_in, tool_list, tool_schema
+from harness.cases.tool_lists import built_in, tool_grammar, tool_list
 from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge.drafts import DRAFT_URIS, DRAFTS
 from harness.shape import LARGEST
 
-GRAMMAR_KEYS: dict[str, Dialect] = {
-    ("schema" if dialect == "json_schema" else dialect): dialect for dialect in DIALECTS
-}
-CASE_KEYS = [*GRAMMAR_KEYS, "description", "tests", "tags", "options", "notes"]
 NEAR = 0.6
 """The likeness (difflib's ratio) from which on a key is taken for a misspelt one."""
 OPTIONS = {"draft": DRAFTS, "format": ("assert",)}
@@ -76,15 +73,14 @@ def _cases_of_request(value: object, stem: str, where: str, draft: str | None) -
     """Returns a case for each tool of a list of tools or of a request to a model server (the schema of its
     arguments, under the tool's name), and one for what the answer is held to; none where there are none."""
     requests = list(requests_in(value)) if isinstance(value, dict) else [value]
-    tools = [tool for request in requests for tool in tool_list(request)]
+    tools = [tool for request in requests for tool in tool_list(request, where)]
     found: list[Answer] = []
     left_out = []
     for number, tool in enumerate(tools, 1):
         if kind := built_in(tool):
             left_out.append(f"tool {number} ({kind}) of {where}")
         else:
-            name, schema = tool_schema(tool, f"{where}: tool {number}")
-            found.append((name, "schema", schema))
+            found.append(tool_grammar(tool, f"{where}: tool {number}"))
     for request in requests:
         found += answers(request, where)
     cases = [_case({key: grammar}, name or stem, where, draft) for name, key, grammar in found]
@@ -129,7 +125,8 @@ def _case(value: dict[str, Any], name: str, where: str, draft: str | None) -> Ca
 
 
 def _grammar(value: dict[str, Any], where: str, draft: str | None) -> Grammar:
-    keys = [key for key in GRAMMAR_KEYS if key in value]
+    given = [key for key in GRAMMAR_KEYS if key in value]
+    keys = [key for key in given if value[key] is not None] or given[:1]
     if not keys:
         raise BadInput(
             f"{where}: a case without grammar{_hint(value)}; give it one of {', '.join(GRAMMAR_KEYS)}"

@@ -30,10 +30,11 @@ class Names:
             name = str(below.with_suffix("")) if self._stems[name] > 1 else name
         elif case.request:
             longer = f"{below}{case.request.removeprefix(str(path))}: {name}"
+        name = writable(name)
         if longer and name in self._taken:
-            name = unused_name(longer, self._taken)
+            name = unused_name(writable(longer), self._taken)
         self._taken.add(name)
-        return name if name == case.name else writable(name)
+        return name
 
 
 def unused_name(name: str, taken: Container[str]) -> str:
@@ -47,6 +48,6 @@ def unused_name(name: str, taken: Container[str]) -> str:
 
 
 def writable(name: str) -> str:
-    """Returns the name with lone surrogates (of bytes in a file name that are no UTF-8) spelled out: a row's
-    schema and a page can hold it."""
+    """Returns the name with lone surrogates (of bytes in a file name that are no UTF-8, or of an
+    escape in JSON) spelled out: a row's schema and a page can hold it."""
     return name.encode("utf-8", "backslashreplace").decode()

@@ -59,7 +59,7 @@ class Plan:
     suites: dict[str, dict[str, Any]]
     left_out: tuple[str, ...] = ()
     """For each suite with cases of a published corpus whose schema is none, so that no run has them, and for
-    each with tools that have no schema: a line that counts and names them."""
+    each with tools that are not read: a line that counts and names them."""
 
 
 def write_plan(
@@ -119,8 +119,8 @@ def _refused(
     suites: Sequence[Suite], chosen: Sequence[Callable[[Case], bool]]
 ) -> tuple[list[dict[str, tuple[str, str]]], list[list[str]]]:
     """Returns, for each suite, the chosen cases of a published corpus whose schema is none: their names and
-    what is wrong with them, by id; and the tools without a schema beside the chosen cases. Raises BadInput if
-    other cases have such a schema."""
+    what is wrong with them, by id; and the tools that are not read beside the chosen cases. Raises BadInput
+    if other cases have such a schema."""
     refused: list[dict[str, tuple[str, str]]] = []
     tools: list[list[str]] = []
     problems: list[tuple[str, str]] = []
@@ -157,8 +157,7 @@ def _left_out_lines(
 def _tool_lines(suites: Sequence[Suite], tools: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Returns a line for each suite with tools that are left out."""
     return tuple(
-        f"{suite.name}: {counted(len(names), 'tool')} left out, with no schema that a grammar could hold: "
-        f"{_some(names)}"
+        f"{suite.name}: {counted(len(names), 'tool')} left out, not read: {_some(names)}"
         for suite, names in zip(suites, tools, strict=True)
         if names
     )

@@ -3,19 +3,25 @@ be wrapped."""
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from harness.cases.bare_schema import is_schema
-from harness.cases.case import as_written, json_text
+from harness.cases.bare_schema import is_schema, is_type
+from harness.cases.case import json_text
+from harness.cases.json_reading import parse_if_text
 from harness.cases.subschemas import without_keys
-from harness.cases.tool_lists import NOT_OF_TOOLS, of_openapi
+from harness.cases.tool_lists import of_openapi, own_keys
 from harness.errors import BadInput
 
 WRAPPERS = ("body", "params", "request", "session", "extra_body", "result", "toolConfig")
 """The keys that hold a request in a line of a batch for OpenAI or vLLM, for Anthropic and for Gemini, in an
 event of OpenAI's Realtime, beside what OpenAI's client knows, in MCP's answer, and in Bedrock's request."""
+
+OF_SGLANG = frozenset(("regex", "ebnf"))
+"""The keys that requests to SGLang share with our own cases."""
+OF_REQUESTS = frozenset(("messages", "tools"))
+"""The keys by which such a request is known."""
 
 Answer = tuple[str, str, Any]
 """The name (empty: none), the key of a case that has such a grammar, and the grammar."""
@@ -24,7 +30,10 @@ Answer = tuple[str, str, Any]
 def requests_in(value: object) -> Iterator[dict[str, Any]]:
     """Yields the object and what it wraps, each of which may be a request; nothing for a case of ours, and
     for what may be a JSON Schema only itself: a list of tools may name its `$schema`."""
-    if not isinstance(value, dict) or NOT_OF_TOOLS & value.keys():
+    if not isinstance(value, dict):
+        return
+    own = own_keys(value)
+    if own and not (own <= OF_SGLANG and OF_REQUESTS & value.keys()):
         return
     yield value
     if not is_schema(value):
@@ -44,7 +53,7 @@ def answers(request: object, where: str) -> list[Answer]:
     found = (
         read(value, f'{where}: "{place}"')
         for place, read in PLACES.items()
-        if (value := _at(request, place)) is not None
+        if (value := _at(request, place)) not in (None, "")
     )
     return [answer for answer in found if answer is not None]
 
@@ -62,6 +71,11 @@ def _form(value: Any, what: str) -> Answer | None:
     if kind == "structural_tag":
         return _tag(value, what)
     if kind not in ("json_schema", "json_object"):
+        if isinstance(kind, str) and kind != "text" and not is_type(kind):
+            raise BadInput(
+                f"{what} is of type {json_text(kind)[:60]}, which is not read; write a JSON Schema, or one "
+                "of the types json_schema, json_object, structural_tag and text"
+            )
         return _schema(value, what) if is_schema(value) else None
     inner = value.get("json_schema", value)
     if isinstance(inner, dict) and isinstance(inner.get("schema"), dict | bool):
@@ -74,7 +88,7 @@ def _form(value: Any, what: str) -> Answer | None:
 
 def _schema(value: Any, what: str) -> Answer:
     """Reads a JSON Schema, which may be text, or have a name beside it."""
-    value = _parsed(value, what)
+    value = parse_if_text(value, what)
     if isinstance(value, dict) and isinstance(value.get("schema"), dict) and not is_schema(value):
         return str(value.get("name") or ""), "schema", value["schema"]
     if not (isinstance(value, bool) or value == {} or is_schema(value)):
@@ -87,27 +101,50 @@ def _openapi(value: Any, what: str) -> Answer:
 
 
 def _tag(value: Any, what: str) -> Answer:
-    value = _parsed(value, what)
-    return "", "structural_tag", without_keys(value, ("type",)) if isinstance(value, dict) else value
+    value = parse_if_text(value, what)
+    if not isinstance(value, dict):
+        raise BadInput(f"{what} is {json_text(value)[:60]}, not an object")
+    return "", "structural_tag", without_keys(value, ("type",))
+
+
+def _choice(value: Any, what: str) -> Answer:
+    if not (isinstance(value, list) and value and all(isinstance(choice, str) for choice in value)):
+        raise BadInput(f"{what} is {json_text(value)[:60]}, not a non-empty list of strings")
+    return "", "choice", value
+
+
+def _regex(value: Any, what: str) -> Answer:
+    return "", "regex", _text(value, what)
+
+
+def _ebnf(value: Any, what: str) -> Answer:
+    return "", "ebnf", _text(value, what)
 
 
 def _grammar(value: Any, what: str) -> Answer:
-    """Reads a grammar as vLLM does: it is EBNF if it has `::=`, and Lark otherwise."""
-    return "", "ebnf" if "::=" in str(value) else "lark", value
+    """Reads a grammar as vLLM does: it is EBNF if it has `::=` outside comments, and Lark otherwise."""
+    return "", "ebnf" if _is_ebnf(_text(value, what)) else "lark", value
 
 
-def _as(key: str) -> Callable[[Any, str], Answer]:
-    return lambda value, what: ("", key, value)
+def _is_ebnf(text: str) -> bool:
+    return "::=" in re.sub("(#|//).*", "", text)
 
 
-def _parsed(value: Any, what: str) -> Any:
-    """Returns the value of JSON text, and any other value as it is."""
+def _text(value: Any, what: str) -> str:
     if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value, parse_float=as_written)
-    except ValueError as error:
-        raise BadInput(f"{what} is text that is no JSON ({error})") from error
+        raise BadInput(f"{what} is {json_text(value)[:60]}, not a string")
+    return value
+
+
+def _schema_of_llama_cpp(value: Any, what: str) -> Answer | None:
+    """Reads what other files have too, as the name of a file; that is not read."""
+    is_other = isinstance(value, str) and not value.lstrip().startswith("{")
+    return None if is_other else _schema(value, what)
+
+
+def _grammar_of_llama_cpp(value: Any, what: str) -> Answer | None:
+    """Reads what other files have too, as the name of a language; that is not read."""
+    return _ebnf(value, what) if isinstance(value, str) and _is_ebnf(value) else None
 
 
 PLACES: dict[str, Callable[[Any, str], Answer | None]] = {
@@ -119,13 +156,13 @@ PLACES: dict[str, Callable[[Any, str], Answer | None]] = {
     "output_config.format": _form,
     # vLLM's, and what it had until 0.12
     "structured_outputs.json": _schema,
-    "structured_outputs.regex": _as("regex"),
-    "structured_outputs.choice": _as("choice"),
+    "structured_outputs.regex": _regex,
+    "structured_outputs.choice": _choice,
     "structured_outputs.grammar": _grammar,
     "structured_outputs.structural_tag": _tag,
     "guided_json": _schema,
-    "guided_regex": _as("regex"),
-    "guided_choice": _as("choice"),
+    "guided_regex": _regex,
+    "guided_choice": _choice,
     "guided_grammar": _grammar,
     # Gemini's
     "generationConfig.responseSchema": _openapi,
@@ -134,13 +171,15 @@ PLACES: dict[str, Callable[[Any, str], Answer | None]] = {
     "generation_config.response_json_schema": _schema,
     # SGLang's
     "sampling_params.json_schema": _schema,
-    "sampling_params.regex": _as("regex"),
-    "sampling_params.ebnf": _as("ebnf"),
+    "sampling_params.regex": _regex,
+    "sampling_params.ebnf": _ebnf,
     "sampling_params.structural_tag": _tag,
-    "extra_body.regex": _as("regex"),
-    "extra_body.ebnf": _as("ebnf"),
+    "regex": _regex,
+    "ebnf": _ebnf,
+    "extra_body.regex": _regex,
+    "extra_body.ebnf": _ebnf,
     # llama.cpp's
-    "json_schema": _schema,
-    "grammar": _as("ebnf"),
+    "json_schema": _schema_of_llama_cpp,
+    "grammar": _grammar_of_llama_cpp,
 }
 """The places of a request at which it says what its answer is held to, and how each is read."""

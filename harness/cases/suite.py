@@ -3,10 +3,9 @@ line."""
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -14,9 +13,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.backend.grammar import Grammar
-from harness.cases.case import Case, Literal, as_written, case_id
-from harness.cases.case_json import CASE_KEYS, GRAMMAR_KEYS, cases_from_json, cases_of_line
+from harness.cases.case import GRAMMAR_KEYS, Case, case_id
+from harness.cases.case_json import cases_from_json, cases_of_line
 from harness.cases.folder import files_of_cases, suffix_of
+from harness.cases.json_reading import TOO_LONG as TOO_LONG
+from harness.cases.json_reading import parse_json as parse_json
 from harness.cases.names import Names, writable
 from harness.cases.special_files import refuse_special_file
 from harness.errors import BadInput, did_you_mean
@@ -29,11 +30,6 @@ YAML = (".yaml", ".yml")
 """How the names of files end that many have, and that are read only where they hold JSON."""
 
 DEEPEST = 100_000  # levels of nesting that we read
-
-MOST_DIGITS = 4300
-TOO_LONG = "a number of more than 4,300 digits is not read"
-"""What a user is told of a number in a file that is too long for Python's `int`, whose own words advise a
-call of Python."""
 
 
 class UnknownSuite(BadInput):
@@ -247,45 +243,6 @@ class _Utf8:
             raise BadInput(
                 f"{self.path}:{line}: not UTF-8 (byte 0x{content[error.start]:02x}); save the file as UTF-8"
             ) from error
-
-
-def parse_json(text: str, file: str, line: int = 1) -> Any:
-    """Returns the JSON value that begins in this line of the file. Raises BadInput with file, line and column
-    if it is none, and for a case that has a key several times, of which all but one would be lost.
-    """
-    where = f"{file}:{line}" if line > 1 else file
-
-    def refuse_constant(name: str) -> float:
-        raise BadInput(f"{where}: {name} is no JSON number")
-
-    def read_object(members: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(members)
-        if len(made) < len(members) and GRAMMAR_KEYS.keys() & made.keys():
-            key, count = Counter(key for key, _ in members).most_common(1)[0]
-            if key in CASE_KEYS:
-                raise BadInput(f'{where}: a case has "{key}" {count} times; keep one')
-        return made
-
-    def read(number: str) -> float | Literal:
-        value = float(number)
-        if value in (0, float("inf"), -float("inf")) and number.lower().partition("e")[0].strip("-0."):
-            raise BadInput(f"{where}: the number {number[:40]} is beyond a double's range")
-        if len(number) > MOST_DIGITS:
-            raise BadInput(f"{where}: {TOO_LONG}")
-        return as_written(number)
-
-    try:
-        return json.loads(
-            text, parse_constant=refuse_constant, parse_float=read, object_pairs_hook=read_object
-        )
-    except json.JSONDecodeError as error:
-        several = error.msg == "Extra data" and error.lineno > 1 and error.colno == 1
-        advice = "; one JSON value per line belongs in a .jsonl file" if several else ""
-        raise BadInput(
-            f"{file}:{line + error.lineno - 1}:{error.colno}: malformed JSON: {error.msg}{advice}"
-        ) from error
-    except ValueError as error:
-        raise BadInput(f"{where}: {TOO_LONG}") from error
 
 
 def deep(read: Callable[[], T], where: str) -> T:

@@ -1,13 +1,16 @@
 """Reads lists of tools as requests to model servers hold them: each tool's name, and the JSON Schema of its
-arguments."""
+arguments or the grammar of its input."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from difflib import get_close_matches
 from typing import Any
 
-from harness.cases.bare_schema import asks_of_arguments, is_schema
+from harness.cases.bare_schema import asks_of_arguments, has_annotations_alone, is_schema
 from harness.cases.case import json_text
+from harness.cases.json_reading import parse_if_text
 from harness.errors import BadInput
 
 SCHEMA_AT = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema", "parameters_json_schema")
@@ -33,7 +36,10 @@ NO_ARGUMENTS = {"type": "object", "properties": {}}
 """The schema of a tool that names no parameters: the arguments of a call are an object even so."""
 
 NOT_OF_TOOLS = frozenset(("schema", "regex", "ebnf", "lark", "choice", "structural_tag", "tests"))
-"""Keys that only our own cases have."""
+"""Keys that only our own cases have, and a few requests."""
+
+NEAR = 0.8
+"""The likeness (difflib's ratio) to `function` from which on a type is taken for a misspelt one."""
 
 FORMS = (
     '{"type": "function", "function": {"name", "parameters"}}, {"type": "function", "name", "parameters"}, '
@@ -41,54 +47,91 @@ FORMS = (
 )
 
 
+def own_keys(value: dict[str, Any]) -> set[str]:
+    """Returns the keys of our own cases that the object gives a value. Requests that a program wrote also
+    have those that were not chosen, as null or as empty text."""
+    return {key for key in NOT_OF_TOOLS if value.get(key) not in (None, "")}
+
+
 def is_tool(value: object) -> bool:
     """Is this one tool, whole or with mistakes?
 
     A JSON Schema has no type `function` and none of the keys asked for here.
     """
-    if not isinstance(value, dict) or NOT_OF_TOOLS & value.keys():
+    if not isinstance(value, dict) or own_keys(value):
         return False
     called = value.get("type") == "function" or isinstance(value.get("function"), dict)
     return (
         called
+        or _format_of_custom(value) is not None
         or ("name" in value and any(key in value for key in SCHEMA_AT))
         or any(key in value for key in SCHEMA_AT[1:])
     )
 
 
-def tool_list(value: object) -> list[Any]:
+def tool_list(value: object, where: str) -> list[Any]:
     """Returns the entries of a list of tools, of a request with such lists, or a single tool; none if the
-    value is nothing of the kind."""
+    value is nothing of the kind. Where no entry of a request is a tool, these are the ones built in. Raises
+    BadInput, its text starting with `where`."""
     if is_tool(value):
         return [value]
-    if isinstance(value, dict):
-        lists = [value[key] for key in TOOLS_AT if isinstance(value.get(key), list)]
-        value = _declared(value) or [entry for entries in lists for entry in entries]
-    if not isinstance(value, list):
+    if isinstance(value, list):
+        entries = list(_declared(value))
+        return entries if any(map(is_tool, entries)) else []
+    if not isinstance(value, dict):
         return []
-    entries = [tool for entry in value for tool in (_declared(entry) or [entry])]
-    return entries if any(map(is_tool, entries)) else []
+    entries = list(_declared([value]))
+    if entries == [value]:
+        entries = list(_declared([entry for key in TOOLS_AT for entry in _list_at(value, key, where)]))
+    has_tools = any(is_tool(entry) or _is_misspelt(entry) for entry in entries)
+    return entries if has_tools else list(filter(built_in, entries))
+
+
+def _list_at(request: dict[str, Any], key: str, where: str) -> list[Any]:
+    """Returns a list of a request, which may be text; rows of data sets to train models hold it so."""
+    value = request.get(key)
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        value = parse_if_text(value, f'{where}: "{key}"')
+    return value if isinstance(value, list) else []
 
 
 def built_in(entry: object) -> str:
     """Returns the type of an entry that is a tool of the server itself, with no schema of arguments; empty
     for every other entry."""
-    if not isinstance(entry, dict) or is_tool(entry) or is_schema(entry):
+    if not isinstance(entry, dict) or is_tool(entry) or is_schema(entry) or _is_misspelt(entry):
         return ""
-    kind = entry.get("type", next((key for key in BUILT_IN if key in entry), None))
+    kind = entry.get("type", next((key for key in BUILT_IN if entry.get(key) is not None), None))
     return kind if isinstance(kind, str) else ""
 
 
-def _declared(value: object) -> list[Any]:
-    """Returns the functions that a tool of Gemini's or Bedrock's declares; none for any other tool."""
-    if not isinstance(value, dict):
-        return []
-    if isinstance(of_bedrock := value.get("toolSpec"), dict):
-        schema = of_bedrock.get("inputSchema")
-        inner = schema["json"] if isinstance(schema, dict) and "json" in schema else schema
-        return [{"type": "function", **of_bedrock, "inputSchema": inner}]
-    functions: list[Any] = next((value[key] for key in DECLARATIONS if isinstance(value.get(key), list)), [])
-    return [_of_gemini(function) for function in functions]
+def _is_misspelt(entry: object) -> bool:
+    """Is this a function whose type is another word? A tool of the server's own has no schema."""
+    if not isinstance(entry, dict) or is_tool(entry) or not isinstance(kind := entry.get("type"), str):
+        return False
+    is_close = get_close_matches(kind.lower()[:60], ["function"], 1, NEAR) != []
+    return is_close or any(key in entry for key in SCHEMA_AT)
+
+
+def _declared(entries: list[Any]) -> Iterator[Any]:
+    """Yields the entries of a list of tools, and in the place of one that holds several those that it holds:
+    Gemini's and Bedrock's tools, and OpenAI's namespaces."""
+    for entry in entries:
+        if not isinstance(entry, dict):
+            yield entry
+            continue
+        lists = (entry[key] for key in DECLARATIONS if isinstance(entry.get(key), list))
+        functions: list[Any] = next(lists, [])
+        if isinstance(of_bedrock := entry.get("toolSpec"), dict):
+            schema = of_bedrock.get("inputSchema")
+            inner = schema["json"] if isinstance(schema, dict) and "json" in schema else schema
+            yield {"type": "function", **of_bedrock, "inputSchema": inner}
+        elif entry.get("type") == "namespace" and isinstance(entry.get("tools"), list):
+            yield from _declared(entry["tools"])
+        elif functions:
+            yield from map(_of_gemini, functions)
+            yield from ({key: entry[key]} for key in BUILT_IN if entry.get(key) is not None)
+        else:
+            yield entry
 
 
 def _of_gemini(function: object) -> object:
@@ -142,19 +185,27 @@ def of_openapi(schema: Any) -> Any:
     return made
 
 
-def tool_schema(value: object, where: str) -> tuple[str, dict[str, Any]]:
-    """Returns the tool's name and the schema of its arguments. Raises BadInput, its text starting with
-    `where`."""
+def _format_of_custom(tool: dict[str, Any]) -> dict[str, Any] | None:
+    """Returns the grammar of a custom tool of OpenAI's, in either of its interfaces; None for any other
+    tool, and for one whose input is free text."""
+    inner = tool.get("custom", tool) if tool.get("type") == "custom" else None
+    form = inner.get("format") if isinstance(inner, dict) else None
+    if not isinstance(form, dict) or form.get("type") != "grammar":
+        return None
+    return form["grammar"] if isinstance(form.get("grammar"), dict) else form
+
+
+def tool_grammar(value: object, where: str) -> tuple[str, str, Any]:
+    """Returns the tool's name, and the key and the grammar of a case for its input: the JSON Schema of its
+    arguments, or the grammar that a custom tool has. Raises BadInput, its text starting with `where`."""
     if not isinstance(value, dict):
         raise BadInput(f"{where} is {json_text(value)[:60]}, not a tool; write {FORMS}")
     named = value.get("name")
     if not is_tool(value) and value.get("type") is not None:
         kind = json_text(value["type"])[:60]
-        raise BadInput(
-            f"{where} is of type {kind}: it has no schema that a grammar could hold; leave it "
-            'out, or make it a "function"'
-        )
-    inner = value.get("function", value)
+        raise BadInput(f'{where} is of type {kind}, which is not read; leave it out, or make it a "function"')
+    custom = _format_of_custom(value)
+    inner = value.get("function", value) if custom is None else value.get("custom", value)
     if not isinstance(inner, dict):
         raise BadInput(
             f'{where}: "function" is {json_text(inner)[:60]}, not an object with name and parameters'
@@ -162,20 +213,31 @@ def tool_schema(value: object, where: str) -> tuple[str, dict[str, Any]]:
     name = inner.get("name", named)
     if not (isinstance(name, str) and name.strip()):
         raise BadInput(f"{where} has no name; write {FORMS}")
-    given = [key for key in SCHEMA_AT if inner.get(key) is not None]
+    if custom is None:
+        return name, "schema", _schema_of_arguments(inner, f'{where} ("{name}")')
+    syntax, definition = custom.get("syntax"), custom.get("definition")
+    if syntax not in ("lark", "regex") or not isinstance(definition, str):
+        raise BadInput(
+            f'{where} ("{name}"): its grammar is not read; write {{"syntax": "lark" or "regex", '
+            '"definition": TEXT}'
+        )
+    return name, syntax, definition
+
+
+def _schema_of_arguments(function: dict[str, Any], where: str) -> dict[str, Any]:
+    given = [key for key in SCHEMA_AT if function.get(key) is not None]
     if len(given) > 1:
-        raise BadInput(f'{where} ("{name}") has {" and ".join(given)}; keep one')
-    schema = inner[given[0]] if given else None
-    if schema is None or schema == {}:
-        return name, NO_ARGUMENTS
+        raise BadInput(f"{where} has {' and '.join(given)}; keep one")
+    schema = function[given[0]] if given else {}
     if not isinstance(schema, dict):
         raise BadInput(
-            f'{where} ("{name}"): "{given[0]}" is {json_text(schema)[:60]}; a JSON Schema of '
-            "arguments is an object"
+            f'{where}: "{given[0]}" is {json_text(schema)[:60]}; a JSON Schema of arguments is an object'
         )
+    if has_annotations_alone(schema):
+        return schema | NO_ARGUMENTS
     if not asks_of_arguments(schema):
         raise BadInput(
-            f'{where} ("{name}"): "{given[0]}" has no keyword of JSON Schema about an object; write '
+            f'{where}: "{given[0]}" does not keep its properties in "properties"; write '
             '{"type": "object", "properties": {...}}'
         )
-    return name, schema
+    return schema

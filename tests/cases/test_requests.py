@@ -21,6 +21,7 @@ FORM = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True,
 FLAT = {"type": "json_schema", "name": "answer", "schema": CITY}
 UNNAMED = {"type": "json_schema", "schema": CITY}
 EBNF, LARK = 'root ::= "a"', 'start: "a"'
+COMMENTED = f"// not ::=\n{LARK} # not ::=\n"
 TAG = {"format": {"type": "const_string", "value": "a"}}
 OLD_TAG = {"triggers": ["<"], "structures": [{"begin": "<a>", "schema": CITY, "end": "</a>"}]}
 WEATHER = {"type": "function", "function": {"name": "weather", "parameters": CITY}}
@@ -45,7 +46,7 @@ ANSWERS: dict[str, list[tuple[Any, str, Any]]] = {
     "guided_json": [(CITY, "json_schema", CITY), ("true", "json_schema", True)],
     "guided_regex": [("[a-z]+", "regex", "[a-z]+")],
     "guided_choice": [(["a", "b"], "choice", ["a", "b"])],
-    "guided_grammar": [(EBNF, "ebnf", EBNF), (LARK, "lark", LARK)],
+    "guided_grammar": [(EBNF, "ebnf", EBNF), (LARK, "lark", LARK), (COMMENTED, "lark", COMMENTED)],
     "generationConfig.responseSchema": [(OPENAPI, "json_schema", CITY)],
     "generationConfig.responseJsonSchema": [(CITY, "json_schema", CITY)],
     "generation_config.response_schema": [(OPENAPI, "json_schema", CITY)],
@@ -54,9 +55,15 @@ ANSWERS: dict[str, list[tuple[Any, str, Any]]] = {
     "sampling_params.regex": [("[a-z]+", "regex", "[a-z]+")],
     "sampling_params.ebnf": [(EBNF, "ebnf", EBNF)],
     "sampling_params.structural_tag": [(json.dumps(TAG), "structural_tag", TAG)],
+    "regex": [("[a-z]+", "regex", "[a-z]+")],
+    "ebnf": [(EBNF, "ebnf", EBNF)],
     "extra_body.regex": [("[a-z]+", "regex", "[a-z]+")],
     "extra_body.ebnf": [(EBNF, "ebnf", EBNF)],
-    "json_schema": [(CITY, "json_schema", CITY), ({"name": "answer", "schema": CITY}, "json_schema", CITY)],
+    "json_schema": [
+        (CITY, "json_schema", CITY),
+        (json.dumps(CITY), "json_schema", CITY),
+        ({"name": "answer", "schema": CITY}, "json_schema", CITY),
+    ],
     "grammar": [(EBNF, "ebnf", EBNF)],
 }
 
@@ -106,6 +113,13 @@ TOOLS: dict[str, Any] = {
     },
     "a file that names its schema": {"$schema": "https://example.com/tools.json", "tools": [WEATHER]},
     "a list of requests": [{"messages": [], "tools": [WEATHER]}],
+    "text, as in rows for training": {
+        "query": "x",
+        "tools": json.dumps([WEATHER["function"]]),
+        "answers": "[]",
+    },
+    "OpenAI's namespaces": {"tools": [{"type": "namespace", "name": "n", "tools": [WEATHER]}]},
+    "what is not chosen": {"tools": [WEATHER], "functionDeclarations": None, "functions": None},
 }
 
 
@@ -113,6 +127,48 @@ TOOLS: dict[str, Any] = {
 def test_tools_are_found_wherever_requests_have_them(form: str, tmp_path: Path) -> None:
     (case,) = read(tmp_path, TOOLS[form])
     assert (case.name, json.loads(case.grammar.text)) == ("weather", CITY)
+
+
+UNCHOSEN: dict[str, dict[str, Any]] = {
+    "vLLM": {"guided_json": "", "guided_regex": "", "structured_outputs": {"json": None, "grammar": ""}},
+    "SGLang": {"regex": None, "ebnf": None, "sampling_params": {"json_schema": "", "regex": "", "ebnf": ""}},
+    "llama.cpp": {"prompt": "x", "grammar": "", "json_schema": None},
+}
+
+
+@pytest.mark.parametrize("server", UNCHOSEN)
+def test_what_a_request_leaves_empty_is_nothing(server: str, tmp_path: Path) -> None:
+    (case,) = read(tmp_path, {"tools": [WEATHER], **UNCHOSEN[server]})
+    assert (case.name, json.loads(case.grammar.text)) == ("weather", CITY)
+    (case,) = read(tmp_path, {"model": "m", **UNCHOSEN[server], "response_format": FORM})
+    assert case.name == "answer"
+
+
+def test_what_a_case_leaves_null_is_nothing(tmp_path: Path) -> None:
+    (case,) = read(tmp_path, {"regex": "a+", "ebnf": None, "tests": []})
+    assert (case.grammar.dialect, case.grammar.text) == ("regex", "a+")
+
+
+def test_a_name_can_be_written(tmp_path: Path) -> None:
+    tools = [{"name": name, "input_schema": CITY} for name in ("a\ud800", "a\ud800")]
+    names = [case.name for case in read(tmp_path, {"tools": tools})]
+    assert names == ["a\\ud800", "request.json: a\\ud800"]
+
+
+def test_a_custom_tool_has_the_grammar_of_its_input(tmp_path: Path) -> None:
+    regex = {"type": "grammar", "syntax": "regex", "definition": "[a-z]+"}
+    lark = {"type": "grammar", "grammar": {"syntax": "lark", "definition": LARK}}
+    tools = [
+        {"type": "custom", "name": "word", "format": regex},
+        {"type": "custom", "custom": {"name": "code", "format": lark}},
+    ]
+    cases = read(tmp_path, {"tools": tools})
+    assert [(case.name, case.grammar.dialect, case.grammar.text) for case in cases] == [
+        ("word", "regex", "[a-z]+"),
+        ("code", "lark", LARK),
+    ]
+    with pytest.raises(BadInput, match=r'tool 1 \("word"\): its grammar is not read; write {"syntax"'):
+        read(tmp_path, {"tools": [{**tools[0], "format": {"type": "grammar", "syntax": "gbnf"}}]})
 
 
 def test_a_schema_with_the_keys_of_a_request_is_a_schema(tmp_path: Path) -> None:
@@ -124,7 +180,38 @@ def test_a_schema_with_the_keys_of_a_request_is_a_schema(tmp_path: Path) -> None
 BAD: dict[str, tuple[Any, str]] = {
     "no JSON": (request("sampling_params.json_schema", "{"), '"sampling_params.json_schema" is text that is'),
     "no schema": (request("guided_json", {"a": 1}), '"guided_json" is {"a": 1}, not a JSON Schema'),
-    "no text": (request("structured_outputs.regex", 5), '"regex" is a number, not a string'),
+    "no text": (request("structured_outputs.regex", 5), '"structured_outputs.regex" is 5, not a string'),
+    "no grammar": (
+        request("structured_outputs.grammar", 5),
+        '"structured_outputs.grammar" is 5, not a string',
+    ),
+    "no choice": (request("guided_choice", []), '"guided_choice" is [], not a non-empty list of strings'),
+    "no tag": (
+        request("structured_outputs.structural_tag", "[]"),
+        '"structured_outputs.structural_tag" is []',
+    ),
+    "a large number": (
+        request("guided_json", '{"maximum": 1.0e400}'),
+        '"guided_json": the number 1.0e400 is',
+    ),
+    "a small number": (request("guided_json", '{"multipleOf": 1e-400}'), "1e-400 is beyond a double's range"),
+    "many digits": (
+        request("guided_json", '{"const": ' + "1" * 5000 + "}"),
+        '"guided_json": a number of more than 4,300 digits is not read',
+    ),
+    "no number": (request("guided_json", '{"const": NaN}'), '"guided_json": NaN is no JSON number'),
+    "the type of another server": (
+        {"tools": [WEATHER], "response_format": {"type": "regex", "pattern": "a"}},
+        '"response_format" is of type "regex", which is not read; write a JSON Schema, or one of the types',
+    ),
+    "the name of a file": ({"json_schema": "./schema.json", "out": "x"}, "neither a case nor a JSON Schema"),
+    "the name of a language": ({"name": "x", "grammar": "english"}, "neither a case nor a JSON Schema"),
+    "an empty grammar": ({"prompt": "x", "grammar": ""}, "neither a case nor a JSON Schema"),
+    "tools that are no JSON": ({"tools": "[{", "answers": "[]"}, '"tools" is text that is no JSON'),
+    "a misspelt tool alone": (
+        {"tools": [{"type": "fucntion", "name": "x"}], "response_format": FORM},
+        'tool 1 is of type "fucntion", which is not read; leave it out, or make it a "function"',
+    ),
     "nothing": (request("output_format", {"type": "json_schema"}), '"output_format" has no schema; write'),
     "a mode": (request("format", "json"), "neither a case nor a JSON Schema"),
     "text alone": (request("response_format", {"type": "text"}), "neither a case nor a JSON Schema"),
@@ -140,12 +227,14 @@ def test_a_bad_answer_gets_one_line(name: str, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
+TIME = {"name": "time", "description": "now"}
 BUILT_IN: dict[str, tuple[Any, str]] = {
     "Anthropic": ({"type": "web_search_20250305", "name": "web_search"}, "web_search_20250305"),
     "OpenAI": ({"type": "mcp", "server_label": "x"}, "mcp"),
     "Gemini": ({"googleSearch": {}}, "googleSearch"),
     "Bedrock": ({"cachePoint": {"type": "default"}}, "cachePoint"),
-    "free text": ({"type": "custom", "custom": {"name": "code"}}, "custom"),
+    "free text": ({"type": "custom", "custom": {"name": "code", "format": {"type": "text"}}}, "custom"),
+    "a search beside functions": ({"functionDeclarations": [TIME], "googleSearch": {}}, "googleSearch"),
 }
 
 
@@ -154,12 +243,16 @@ def test_a_tool_of_the_servers_own_is_left_out_and_named(
     server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     entry, kind = BUILT_IN[server]
-    (case,) = read(tmp_path, {"tools": [entry, WEATHER]})
+    *_, case = read(tmp_path, {"tools": [entry, WEATHER]})
     path = tmp_path / "request.json"
-    assert (case.name, case.left_out) == ("weather", (f"tool 1 ({kind}) of {path}",))
+    number = 2 if "functionDeclarations" in entry else 1
+    assert (case.name, case.left_out) == ("weather", (f"tool {number} ({kind}) of {path}",))
+    *_, case = read(tmp_path, {"tools": [entry], "response_format": FORM})
+    assert (case.name, case.left_out) == ("answer", (f"tool {number} ({kind}) of {path}",))
     if server != "Gemini":
         return
+    read(tmp_path, {"tools": [WEATHER, entry]})
     words = ["run", str(path), "--backends", "unconstrained", "--vocabularies", "bytes", "--effort", "0"]
     assert main([*words, "--out", str(tmp_path / "run")]) == 0
-    said = f"request: 1 tool left out, with no schema that a grammar could hold: tool 1 ({kind}) of "
+    said = f"request: 1 tool left out, not read: tool 2 ({kind}) of "
     assert said in " ".join(capsys.readouterr().err.split())

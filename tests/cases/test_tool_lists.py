@@ -93,18 +93,34 @@ BAD: dict[str, tuple[object, str]] = {
     ),
     "no keyword": (
         [{"name": "weather", "parameters": {"city": {"type": "string"}, "days": {"type": "integer"}}}],
-        'tool 1 ("weather"): "parameters" has no keyword of JSON Schema about an object; write {"type": '
+        'tool 1 ("weather"): "parameters" does not keep its properties in "properties"; write {"type": '
         '"object", "properties": {...}}',
     ),
     "names that are keywords": (
         [{"name": "find", "input_schema": {"type": {"type": "string"}, "pattern": {"type": "string"}}}],
-        'tool 1 ("find"): "input_schema" has no keyword of JSON Schema about an object',
+        'tool 1 ("find"): "input_schema" does not keep its properties in "properties"; write',
+    ),
+    "names beside a keyword": (
+        [{"name": "weather", "parameters": {"city": {"type": "string"}, "required": ["city"]}}],
+        'tool 1 ("weather"): "parameters" does not keep its properties in "properties"; write',
+    ),
+    "a name that is an annotation": (
+        [{"name": "find", "parameters": {"title": {"type": "string"}, "type": "object"}}],
+        'tool 1 ("find"): "parameters" does not keep its properties in "properties"; write',
+    ),
+    "a misspelt type": (
+        [*CHAT, {"type": "fucntion", "name": "x"}],
+        'tool 3 is of type "fucntion", which is not read; leave it out, or make it a "function"',
+    ),
+    "another type, with a schema": (
+        [*CHAT, {"type": "fn", "parameters": CITY}],
+        'tool 3 is of type "fn", which is not read; leave it out, or make it a "function"',
     ),
     "two schemas": (
         [{"name": "weather", "parameters": CITY, "inputSchema": CITY}],
         "has parameters and inputSchema; keep one",
     ),
-    "a schema": ([*CHAT, {"type": "object"}], 'tool 3 is of type "object": it has no schema'),
+    "a schema": ([*CHAT, {"type": "object"}], 'tool 3 is of type "object", which is not read'),
     "no tool": ([*CHAT, {"search": {}}], "tool 3 has no name"),
 }
 
@@ -184,10 +200,22 @@ def test_a_type_of_another_language_is_told_with_what_to_write(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     "schema",
-    [{"additionalProperties": {"type": "string"}}, {"$ref": "#/$defs/a", "$defs": {"a": CITY}}, {"not": {}}],
+    [
+        {"additionalProperties": {"type": "string"}},
+        {"$ref": "#/$defs/a", "$defs": {"a": CITY}},
+        {"not": {}},
+        {"const": {"a": 1}},
+        {"required": ["city"], "x-order": {"type": 1}, "strict": True},
+        {**CITY, "city": {"type": "string"}},
+    ],
 )
 def test_a_schema_of_arguments_needs_no_type(schema: object, tmp_path: Path) -> None:
     assert read(tmp_path, [{"name": "weather", "input_schema": schema}]) == [("weather", schema)]
+
+
+def test_a_schema_of_annotations_alone_has_no_arguments(tmp_path: Path) -> None:
+    schema = {"title": "X", "description": "no args"}
+    assert read(tmp_path, [{"name": "x", "input_schema": schema}]) == [("x", schema | NOTHING)]
 
 
 def test_a_case_with_tools_beside_its_schema_is_a_case(tmp_path: Path) -> None:
