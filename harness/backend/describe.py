@@ -56,11 +56,9 @@ def describe(
     for python in dict.fromkeys([sys.executable, *pythons]):
         ours = python == sys.executable
         asked = [place for place, interpreter in enumerate(pythons) if interpreter == python]
-        answer = _ask_for(
-            "specs",
+        answer = _ask_about_arms(
             python,
-            op="arms",
-            specs=[specs[place] for place in asked],
+            [specs[place] for place in asked],
             vocabularies=list(vocabularies) if ours else [],
             read=list(vocabularies) if reads else [],
         )
@@ -76,7 +74,12 @@ def places(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 
     Raises BadInput for one that cannot be imported.
     """
-    answer = _ask_for("names", sys.executable, op="places", names=list(names))
+    try:
+        answer = _ask(sys.executable, op="places", names=list(names))
+    except NoAnswer:  # one of them ends the process that imports it: which one?
+        for name in names:
+            _ask(sys.executable, f'backend "{name}"', op="places", names=[name])
+        raise
     return {name: (distribution, version) for name, (distribution, version) in answer["places"].items()}
 
 
@@ -104,27 +107,30 @@ class NoAnswer(BadInput):
     """A backend has ended the process that imported it, or has kept it from answering."""
 
 
-def _ask_for(backends: str, python: str, **question: Any) -> dict[str, Any]:
-    """Returns the answer of `_ask`, in which a backend that keeps the process from answering is described
+def _ask_about_arms(
+    python: str, specs: list[str], vocabularies: list[str], read: list[str]
+) -> dict[str, Any]:
+    """Returns the answer on `arms`, in which a backend that keeps the process from answering is described
     without being made, as one is that raises: its worker will tell.
 
-    Raises BadInput, which names the one of the question's `backends` that does so even then.
+    Raises BadInput, which names the one of the specs that does so even then.
     """
-    who = "a backend or a vocabulary" if question.get("vocabularies") or question.get("read") else "a backend"
+    who = "a backend or a vocabulary" if vocabularies or read else "a backend"
+    question = {"op": "arms", "vocabularies": vocabularies, "read": read}
     try:
-        return _ask(python, who, **question)
+        return _ask(python, who, **question, specs=specs, unmade=[])
     except NoAnswer:
         unmade = []
-        for name in question[backends]:
-            alone = {**question, backends: [name], "vocabularies": [], "read": []}
+        for name in specs:
+            alone = {"op": "arms", "vocabularies": [], "read": [], "specs": [name]}
             try:
-                _ask(python, f'backend "{name}"', **alone)
+                _ask(python, f'backend "{name}"', **alone, unmade=[])
             except NoAnswer:
                 _ask(python, f'backend "{name}"', **alone, unmade=[name])
                 unmade.append(name)
         if not unmade:
             raise
-    return _ask(python, who, **question, unmade=unmade)
+    return _ask(python, who, **question, specs=specs, unmade=unmade)
 
 
 def _ask(python: str, who: str = "a backend", /, **question: Any) -> dict[str, Any]:
@@ -157,8 +163,8 @@ def _answer(question: dict[str, Any], blob: bytes) -> Answer:
     from harness.backend.registry import names
 
     if question["op"] == "arms":
-        unmade = question.get("unmade", [])
-        return _describe(question["specs"], question["vocabularies"], question["read"], unmade), b""
+        asked = [question[name] for name in ("specs", "vocabularies", "read", "unmade")]
+        return _describe(*asked), b""
     if question["op"] == "places":
         return {"places": _places(question["names"])}, b""
     if question["op"] == "names":

@@ -11,9 +11,10 @@ import pytest
 from miniatures import wrong_ends
 
 from harness.backend import registry
-from harness.backend.contract import LONGEST, Check, check_adapter, check_name, checks
+from harness.backend.contract import LONGEST, Check, check_adapter, check_name, checks, checkup
 from harness.backend.grammar import Adapter, Grammar
 from harness.backend.options import option_table
+from harness.backend.process.lost import Lost
 from harness.backend.vocabulary import Vocabulary, byte_vocabulary, load_vocabulary
 from harness.errors import BadInput
 
@@ -81,6 +82,8 @@ def test_what_a_backend_says_at_length_is_cut() -> None:
 
     texts = [result.text for result in check_adapter(Talks(miniatures.small_vocabulary())) if result.text]
     assert max(map(len, texts)) == LONGEST and all(text.isprintable() for text in texts)
+    lost = checkup._lost("it_compiles", Lost("x" * 2000))
+    assert (len(lost.text), lost.text[-1]) == (LONGEST, "…")
 
 
 def test_what_a_backend_raises_is_an_error_in_one_line() -> None:

@@ -129,6 +129,15 @@ def test_a_backend_that_cannot_be_made_with_few_tokens_refuses_no_run(folder: Pa
     ]
 
 
+def test_each_is_asked_alone_once_for_its_place(folder: Path) -> None:
+    plug_in(folder, "right")
+    note = f"open({str(folder / 'asked')!r}, 'a').write('.'); import os; os._exit(0)"
+    plug_in(folder, "ends", first=note)
+    with pytest.raises(BadInput, match='backend "ends" ended'):
+        places(["right", "ends"])
+    assert (folder / "asked").read_text() == ".."  # with the other, and alone
+
+
 @pytest.mark.parametrize(
     ("first", "said"),
     [

@@ -59,15 +59,16 @@ def _run(check: Check, adapter: Adapter) -> CheckResult:
     try:
         check(adapter)
     except ContractBroken as broken:
-        return CheckResult(check_name(check), "failed", _cut(str(broken)))
+        return CheckResult(check_name(check), "failed", cut(str(broken)))
     except NotApplicable as reason:
-        return CheckResult(check_name(check), "skipped", _cut(str(reason)))
+        return CheckResult(check_name(check), "skipped", cut(str(reason)))
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic in Rust is no Exception
-        return CheckResult(check_name(check), "error", _cut(describe(error)))
+        return CheckResult(check_name(check), "error", cut(describe(error)))
     return CheckResult(check_name(check), "passed", "")
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
+    """Returns the text as one line of at most LONGEST characters."""
     return one_line(text[: LONGEST + 1], LONGEST)

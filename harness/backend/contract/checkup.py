@@ -37,7 +37,7 @@ def run_checks(spec: str, vocabulary: str, timeout_s: float, python: str) -> Ite
 
 
 def _lost(name: str, lost: Lost) -> CheckResult:
-    return CheckResult(name, "timeout" if lost.cause == "timeout" else "error", str(lost)[: contract.LONGEST])
+    return CheckResult(name, "timeout" if lost.cause == "timeout" else "error", contract.cut(str(lost)))
 
 
 def spellings_kept(spec: str, vocabulary: str, timeout_s: float, python: str) -> Iterator[Kept]:
