@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import pandas as pd
 import pytest
 import report_folders
 import synthetic
+from decode_runs import Played, decoding
+from report_folders import STEPWISE, TEXTS
 from synthetic import ARMS, synthetic_run
 
 import harness
@@ -188,6 +191,16 @@ def test_a_folder_of_runs_measurements_and_decodings_is_read_whole(tmp_path: Pat
     tpot = decoded[(decoded["figure"] == "TPOT") & (decoded["strategy"] != "jump_forward")]
     means = tpot.groupby("strategy")["p50_us"].mean()
     assert means["stepwise"] / means["none"] == pytest.approx(1.1, rel=0.02), "masks cost a tenth"
+
+
+def test_the_times_of_a_decoding_tell_its_settings_apart(tmp_path: Path) -> None:
+    settings = (STEPWISE, replace(STEPWISE, kernel="own"), replace(STEPWISE, rate=4.0, cache=False))
+    sides = {setting: {"alpha": Played(TEXTS, 11.0, 0.001)} for setting in settings}
+    record = decoding(sides, plain=Played(TEXTS, 10.0, 0.001), forks=2)
+    run = harness.load(report_folders.write_decoding(tmp_path / "decoded", record))
+    lines = run.times[(run.times["figure"] == "TPOT") & (run.times["strategy"] != "none")]
+    assert lines["knobs"].tolist() == ["", "kernel=own", "cache=off"]
+    assert lines["rate"].fillna(0).tolist() == [0, 0, 4.0]
 
 
 def test_what_has_no_end_is_told(tmp_path: Path) -> None:

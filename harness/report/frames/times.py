@@ -21,8 +21,8 @@ from harness.serve.decode.record import Decoding
 
 TIMES = {
     **WHOSE, "source": TEXT, "figure": TEXT, "cases": TEXT, "of": TEXT, "workload": TEXT, "strategy": TEXT,
-    "batch": COUNT, "n": COUNT, **{f"{level}_us": TIME for level in SHARES}, "p50_low_us": TIME,
-    "p50_high_us": TIME, "max_us": TIME,
+    "batch": COUNT, "rate": "Float64", "knobs": TEXT, "n": COUNT, **{f"{level}_us": TIME for level in SHARES},
+    "p50_low_us": TIME, "p50_high_us": TIME, "max_us": TIME,
 }  # fmt: skip
 
 REQUESTS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2e": "end to end"}
@@ -133,6 +133,8 @@ def of_decoding(decoding: Decoding, run: str) -> Iterator[Line]:
                     "workload": cell.setting.workload,
                     "strategy": cell.strategy,
                     "batch": cell.setting.batch,
+                    "rate": cell.setting.rate,
+                    "knobs": " ".join(cell.setting.unusual),
                     "n": int(levels["n"]),
                     **percentiles,
                 }
