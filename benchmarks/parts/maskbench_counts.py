@@ -46,7 +46,7 @@ WALKABLE = FILES - 4
 def makes_none(argv: Sequence[str]) -> bool:
     """Does a run by this command make no documents for schemas of MaskBench? Such is `grammarbench run
     --bare`, and benchmarks/reference.py always: its command has no name in front of its options."""
-    return "--bare" in argv or "".join(argv[:1]).startswith("--")
+    return "--bare" in argv or (bool(argv) and argv[0].startswith("--"))
 
 
 @dataclass

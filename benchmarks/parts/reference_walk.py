@@ -220,9 +220,8 @@ def left_out(out: Path, part: str, suites: Sequence[str]) -> dict[str, str]:
 
 def chosen_of(most: int | None, strata: Mapping[str, Stratum], sampled: Set[str]) -> tuple[str, ...]:
     """Returns the ids of the cases that are walked; empty for all of the part's, of which a run leaves out by
-    itself what is no schema. A sample that is smaller
-    becomes a larger one: its cases stay, and what is wanting is a sample of the others. Of one that is as
-    large, or larger, it is a sample."""
+    itself what is no schema. A sample that is smaller becomes a larger one: its cases stay, and what is
+    wanting is a sample of the others. Of one that is as large, or larger, it is a sample."""
     if not most:
         return ()
     kept = sampled & strata.keys()

@@ -93,6 +93,7 @@ def ask(question: Callable[[], Any], convert: Callable[[Any], Answer | Fault]) -
 
 
 def as_bytes(answer: Any) -> bytes | Fault:
+    """Returns the answer where it is bytes, and else what is wrong with it."""
     return (
         answer
         if isinstance(answer, bytes)
@@ -101,6 +102,9 @@ def as_bytes(answer: Any) -> bytes | Fault:
 
 
 def as_tokens(size: int) -> Callable[[Any], list[int] | Fault]:
+    """Returns what takes an answer for the ids of tokens of a vocabulary of that size, and returns else what
+    is wrong with it."""
+
     def convert(answer: Any) -> list[int] | Fault:
         return (
             list(map(int, answer))

@@ -119,7 +119,7 @@ def _conclusion(backend: str, results: Sequence[CheckResult], untried: bool) -> 
 
 
 def _refusals(results: Sequence[CheckResult]) -> str:
-    """Returns, in brackets, what was said where the sample grammars were refused; nothing for an adapter
+    """Returns, in parentheses, what was said where the sample grammars were refused; nothing for an adapter
     without a dialect."""
     from harness.backend.contract import check_name
     from harness.backend.contract.compiling import check_a_right_grammar_is_not_called_invalid as compiles
