@@ -122,8 +122,8 @@ class Preparers:
 
 def made_key(suite: str, case: Case) -> str:
     """Returns by what the documents that were made for a case are kept: its id is unique only within its
-    suite, and another suite may read the same schema by other options."""
-    return f"{suite}/{case.id}"
+    suite, and says nothing of the options by which the schema is read."""
+    return f"{suite}/{case.id}/{sorted(case.options.items())}"
 
 
 def problem_with(case: Case) -> str:

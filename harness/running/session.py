@@ -281,12 +281,14 @@ def _made_before(
 ) -> dict[str, tuple[Instance, ...]] | None:
     """Returns the documents that were made for the run that goes on, or that rows are taken over from; None
     for a new run, where a published one does not have them, and where those of a run that goes on were
-    damaged: the ones that are made now may be the same."""
+    damaged: the ones that are made now may be the same. Where rows are taken over, a case that has none there
+    gets its own, because that run may have made none (`--bare`)."""
     before = folder if request.resume else request.taken_from
     if before is None or not (before / "cases.jsonl").is_file():
         return None
     try:
-        return made_documents(before / "cases.jsonl")
+        made = made_documents(before / "cases.jsonl")
+        return made if request.resume else {key: documents for key, documents in made.items() if documents}
     except BadInput as error:
         if not request.resume:
             raise

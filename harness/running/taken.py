@@ -27,7 +27,8 @@ FREE_TOO = ("suites", "shard", "arms", "vocabularies")
 
 def refuse_others(earlier: Path, info: RunInfo) -> None:
     """Raises BadInput unless the earlier run was made by this harness with the options of the new one, and
-    on the same tokens under each name of a vocabulary that both have."""
+    on the same tokens under each name of a vocabulary that both have; and for a damaged run, of which all
+    rows are read here, before anything of the new run is written."""
     before = read_info(earlier)
     for name, about in info.vocabularies.items():
         if before.vocabularies.get(name, about) != about:
@@ -41,6 +42,8 @@ def refuse_others(earlier: Path, info: RunInfo) -> None:
             f"{earlier} was made with other options ({was}; now {is_now}), so that its rows cannot be taken "
             "over; repeat its options, or leave --take-over out"
         )
+    for _ in read_rows(earlier):
+        pass
 
 
 def take_over(

@@ -228,6 +228,34 @@ def test_bare_schemas_get_no_documents(suite_with_bare: Path) -> None:
     assert all(row.instance is not None for row in read_rows(suite.with_name("made")))
 
 
+def test_documents_made_by_other_options_are_not_taken(suite: Path) -> None:
+    """The case has the same id by either, and the document that breaks the format is right without it."""
+    dated = {"description": "bare", "schema": {"type": "string", "format": "date"}}
+    for out, options in (("asserting", {"format": "assert"}), ("whole", {}), ("second", {})):
+        suite.write_text(json.dumps([{**dated, "options": options}]))
+        walk(suite, out, taken_from="asserting" if out == "second" else "")
+    assert rows(suite.with_name("second")) == rows(suite.with_name("whole"))
+
+
+def test_a_bare_run_gives_no_documents_on(suite_with_bare: Path) -> None:
+    suite = suite_with_bare
+    walk(suite, "bare", bare=True)
+    walk(suite, "whole")
+    assert f"{len(CASES)} cases taken over" in walk(suite, "second", taken_from="bare")
+    assert rows(suite.with_name("second")) == rows(suite.with_name("whole"))
+
+
+def test_a_run_with_a_torn_line_is_refused_before_anything_is_written(suite: Path) -> None:
+    walk(suite, "sample", cases=NAMES[:2])
+    stored = suite.with_name("sample") / ROWS
+    content = stored.read_bytes()
+    stored.write_bytes(content[:-9])
+    with pytest.raises(BadInput, match="the last line is cut off"):
+        walk(suite, "enlarged", taken_from="sample")
+    stored.write_bytes(content)
+    assert "2 cases taken over" in walk(suite, "enlarged", taken_from="sample")
+
+
 def test_the_command_takes_both_options(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = "--backends reference --vocabularies bytes --effort 0 --bare"
     words = ["run", str(suite), *options.split()]
