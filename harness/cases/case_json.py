@@ -15,7 +15,7 @@ from harness.cases.bare_schema import SILENT as SILENT
 from harness.cases.bare_schema import is_schema
 from harness.cases.case import CASE_KEYS, Case, Instance, Literal, case_id, json_text
 from harness.cases.case import GRAMMAR_KEYS as GRAMMAR_KEYS
-from harness.cases.requests import Answer, answers, requests_in
+from harness.cases.requests import Answer, answers, is_request_for_nothing, requests_in
 from harness.cases.tool_lists import built_in, tool_grammar, tool_list
 from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge.drafts import DRAFT_URIS, DRAFTS
@@ -125,7 +125,7 @@ def _case(value: dict[str, Any], name: str, where: str, draft: str | None) -> Ca
 
 
 def _grammar(value: dict[str, Any], where: str, draft: str | None) -> Grammar:
-    given = [key for key in GRAMMAR_KEYS if key in value]
+    given = [key for key in GRAMMAR_KEYS if key in value and not is_request_for_nothing(value)]
     keys = [key for key in given if value[key] is not None] or given[:1]
     if not keys:
         raise BadInput(

@@ -11,7 +11,7 @@ from harness.cases.bare_schema import is_schema, is_type
 from harness.cases.case import json_text
 from harness.cases.json_reading import parse_if_text
 from harness.cases.subschemas import without_keys
-from harness.cases.tool_lists import of_openapi, own_keys
+from harness.cases.tool_lists import format_of_custom, of_openapi, own_keys
 from harness.errors import BadInput
 
 WRAPPERS = ("body", "params", "request", "session", "extra_body", "result", "toolConfig")
@@ -41,12 +41,17 @@ def requests_in(value: object) -> Iterator[dict[str, Any]]:
             yield from requests_in(value.get(wrapper))
 
 
+def is_request_for_nothing(value: dict[str, Any]) -> bool:
+    """Is this a request to SGLang, in which the keys that it shares with our own cases are empty?"""
+    return bool(OF_REQUESTS & value.keys()) and not own_keys(value)
+
+
 def answers(request: object, where: str) -> list[Answer]:
     """Returns what the answer to a request is held to, where it says so; a `response_format` may stand alone.
 
     Raises BadInput, its text starting with `where`.
     """
-    if not isinstance(request, dict) or is_schema(request):
+    if not isinstance(request, dict) or is_schema(request) or format_of_custom(request) is not None:
         return []
     if request.get("type") == "json_schema" and "json_schema" in request:
         request = {"response_format": request}

@@ -63,7 +63,7 @@ def is_tool(value: object) -> bool:
     called = value.get("type") == "function" or isinstance(value.get("function"), dict)
     return (
         called
-        or _format_of_custom(value) is not None
+        or format_of_custom(value) is not None
         or ("name" in value and any(key in value for key in SCHEMA_AT))
         or any(key in value for key in SCHEMA_AT[1:])
     )
@@ -185,7 +185,7 @@ def of_openapi(schema: Any) -> Any:
     return made
 
 
-def _format_of_custom(tool: dict[str, Any]) -> dict[str, Any] | None:
+def format_of_custom(tool: dict[str, Any]) -> dict[str, Any] | None:
     """Returns the grammar of a custom tool of OpenAI's, in either of its interfaces; None for any other
     tool, and for one whose input is free text."""
     inner = tool.get("custom", tool) if tool.get("type") == "custom" else None
@@ -204,7 +204,7 @@ def tool_grammar(value: object, where: str) -> tuple[str, str, Any]:
     if not is_tool(value) and value.get("type") is not None:
         kind = json_text(value["type"])[:60]
         raise BadInput(f'{where} is of type {kind}, which is not read; leave it out, or make it a "function"')
-    custom = _format_of_custom(value)
+    custom = format_of_custom(value)
     inner = value.get("function", value) if custom is None else value.get("custom", value)
     if not isinstance(inner, dict):
         raise BadInput(

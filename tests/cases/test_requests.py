@@ -162,6 +162,7 @@ def test_a_custom_tool_has_the_grammar_of_its_input(tmp_path: Path) -> None:
         {"type": "custom", "name": "word", "format": regex},
         {"type": "custom", "custom": {"name": "code", "format": lark}},
     ]
+    assert [case.name for tool in tools for case in read(tmp_path, tool)] == ["word", "code"]
     cases = read(tmp_path, {"tools": tools})
     assert [(case.name, case.grammar.dialect, case.grammar.text) for case in cases] == [
         ("word", "regex", "[a-z]+"),
@@ -207,6 +208,8 @@ BAD: dict[str, tuple[Any, str]] = {
     "the name of a file": ({"json_schema": "./schema.json", "out": "x"}, "neither a case nor a JSON Schema"),
     "the name of a language": ({"name": "x", "grammar": "english"}, "neither a case nor a JSON Schema"),
     "an empty grammar": ({"prompt": "x", "grammar": ""}, "neither a case nor a JSON Schema"),
+    "an empty regex": (request("regex", ""), "a case without grammar; give it one of"),
+    "no regex and no EBNF": ({"tools": [], "regex": None, "ebnf": None}, "a case without grammar; give it"),
     "tools that are no JSON": ({"tools": "[{", "answers": "[]"}, '"tools" is text that is no JSON'),
     "a misspelt tool alone": (
         {"tools": [{"type": "fucntion", "name": "x"}], "response_format": FORM},
