@@ -25,6 +25,7 @@ from harness.cases.plan import PROFILES, write_plan
 from harness.cases.subschemas import ASSERTIONS, put
 from harness.cases.suite import find_suite
 from harness.oracle.judge import is_valid
+from harness.oracle.judge.drafts import CLASSES
 from harness.oracle.judge.second import second_verdict
 
 OF_EACH_KEYWORD: dict[str, dict[str, Any]] = {
@@ -107,6 +108,14 @@ def test_bounds_are_met_exactly_and_missed_by_one() -> None:
     assert documents["breaks n > maximum by one"].content == b'{"n": 11}'
     documents = documents_of({"type": "string", "minLength": 2})
     assert len(json.loads(documents["breaks $ > minLength by one"].content)) == 1
+
+
+@pytest.mark.parametrize("draft", [*CLASSES])
+def test_a_bound_is_met_and_the_only_required_name_left_out_in_each_draft(draft: str) -> None:
+    """Draft 4 has no strict bound that is a number, and no empty `required`."""
+    documents = documents_of(closed({"n": {"type": "number", "maximum": 2.5}}), draft)
+    assert documents["n > maximum: at the bound"].content == b'{"n": 2.5}'
+    assert documents["breaks $ > required n"].content == b"{}"
 
 
 def test_alternatives_that_hold_one_another_have_documents() -> None:

@@ -187,14 +187,17 @@ def _of_keyword(
             yield Difference(f"breaks {name} by one", here, fewer, itself, False)
         yield from _both_ways(itself, weaker, f"{name} by one", here)
         if keyword in STRICT and STRICT[keyword] not in node:
-            at_bound = instead({STRICT[keyword]: value})
+            # Draft 4 has no strict bound that is a number.
+            at_bound = partial(_with_demand, schema, path, {"not": {"enum": [value]}})
         else:
             at_bound = partial(_put_in, schema, path, node, keyword, value - COUNTS[keyword])
         yield Difference(f"{name}: at the bound", here, known, at_bound, True)
     if keyword == "required" and isinstance(value, list):
         for number, needed in enumerate(value):
-            fewer = partial(_without_item, schema, here, number)
-            yield from _both_ways(itself, fewer, f"{name} {needed}", here)
+            # Draft 4 has no empty list of required names.
+            others = partial(_without_item, schema, here, number)
+            without_it = others if len(value) > 1 else instead({})
+            yield from _both_ways(itself, without_it, f"{name} {needed}", here)
         return
     if keyword in ("enum", "const"):
         values = value if keyword == "enum" and isinstance(value, list) else [value]
