@@ -12,10 +12,21 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from decode_runs import Played, decoding
 from histories import entry, write_entries
 from html_page import Page
 from measured import arm, steady, write_measurement
-from report_folders import ALPHA, BETA, measured_run, played, write_decoding, write_kernels, write_rows
+from report_folders import (
+    ALPHA,
+    BETA,
+    STEPWISE,
+    TEXTS,
+    measured_run,
+    played,
+    write_decoding,
+    write_kernels,
+    write_rows,
+)  # fmt: skip
 
 from harness.backend.arm import Arm
 from harness.errors import BadInput
@@ -347,6 +358,22 @@ def test_overhead_and_gain_are_those_that_were_played(synthetic: ModuleType, tmp
     assert record.charts[1].rows[-1][0] == "no grammar" and record.charts[1].rows[-1][1].startswith("10 ms")
     ((_, chart),) = gains(inputs)
     assert chart.rows[0][:3] == ("calls ×1 jump-forward", "alpha", "50.0 %") and chart.rows[0][4] == "2.00"
+
+
+def test_requests_without_their_grammar_are_counted_and_give_no_time(tmp_path: Path) -> None:
+    sides = {
+        "alpha": Played(TEXTS, 11.0, fallback=tuple(TEXTS)),
+        "beta": Played(TEXTS, 12.0, fallback=("b",)),
+    }
+    record = decoding({STEPWISE: sides}, plain=Played(TEXTS, 10.0), forks=4)
+    (drawn,) = scaling(read_inputs([write_decoding(tmp_path / "decode", record)]))
+    assert drawn.counts == (
+        "alpha: 0/16 requests solved; 16/16 ran without their grammar: no time here is of these",
+        "beta: 8/16 requests solved; 8/16 ran without their grammar: no time here is of these",
+    )
+    alpha, beta, none = drawn.charts[1].rows
+    assert (alpha, none[1][:5]) == (("alpha", "–"), "10 ms") and beta[1].startswith("12 ms")
+    assert drawn.counts[0] in Page(render([tmp_path / "decode"])).text
 
 
 # ----------------------------------------------------------------------------------------- sections are found

@@ -180,11 +180,19 @@ def test_the_text_says_all_of_it_in_80_columns() -> None:
 def test_the_terminal_shows_the_mechanisms_alone() -> None:
     said = show.decoding_text(replace(experiment(), folder=Path("my record")))
     assert "recommended defaults" in said and "add up" in said
-    assert "grammarbench report 'my record'" in said
+    assert "add --json" in said and "grammarbench report" not in said, "the page has none of the settings"
     assert "batch 1: 2 requests" not in said and max(map(len, said.splitlines())) <= 80
     assert "batch 1: 2 requests" in show.decoding_text(
         replace(experiment(), setup=replace(experiment().setup, mechanisms=()))
     )
+
+
+def test_the_terminal_says_why_nothing_is_compared_with_running_free() -> None:
+    texts = {"a": (1, 1, 1), "b": (1, 1)}
+    fell_back = {Setting("calls", batch=1, texts=2): {"x": Played(texts, fallback=("a", "b"))}}
+    said = show.decoding_text(replace(decoding(fell_back, plain=Played(texts)), folder=Path("record")))
+    assert "    TPOT of 2 of 2 requests not compared: other length, no gap, or no grammar\n" in said
+    assert max(map(len, said.splitlines())) <= 80
 
 
 # --------------------------------------------------------------------------------------------------- verdicts

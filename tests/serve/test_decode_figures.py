@@ -154,6 +154,9 @@ def test_who_ran_without_a_grammar_has_no_time_of_one() -> None:
     grammar, waited = found["grammar"], found["waited"]
     assert isinstance(grammar, dict) and isinstance(waited, dict) and found["fallback"] == 0.5
     assert (grammar["n"], grammar["p50"]) == (10, 30 / 4), "b alone, of four ids"
+    for name in ("ttft", "tpot", "e2e"):
+        levels = found[name]
+        assert isinstance(levels, dict) and levels["n"] == 10, "b alone: a's times are not the backend's"
     assert waited["n"] == 20, "until it was given up, the other waited too"
 
 

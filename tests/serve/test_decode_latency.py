@@ -47,6 +47,7 @@ def check_rates() -> None:
     assert found.total_throughput == pytest.approx(15 / 0.061)
     assert found.request_throughput == pytest.approx(2 / 0.061)
     assert latency.tokens_per_pass(BATCH) == 5 / 4
+    assert latency.rates([*BATCH, FELL_BACK]) == found, "what ran without its grammar counts as the backend's"
     assert latency.rates([REFUSED]) is None and latency.tokens_per_pass([REFUSED]) is None
 
 
@@ -169,6 +170,7 @@ MUTANTS = {
     "throughput of refused requests too": (check_rates, "rates", _all_counted),
     "throughput since the first token": (check_rates, "rates", _since_the_first_token),
     "jump factor of all requests": (check_rates, "answered", list),
+    "rates of what ran without its grammar": (check_rates, "is_answered", lambda each: each.end in ANSWERED),
     "goodput as AIPerf's at one token": (check_goodput, "is_good", _aiperf_good),
     "goodput of what ran without its grammar": (check_goodput, "is_good", _good_without_grammar),
     "interpolated percentiles of few values": (check_percentiles, "percentiles", _interpolated),

@@ -230,9 +230,9 @@ MUTANTS = {
     ),
     "fallbacks as answers": (
         check_fallbacks_do_not_count,
-        overhead,
+        latency,
         "is_answered",
-        lambda each: each.completed.end in ANSWERED,
+        lambda each: each.end in ANSWERED,
     ),
 }
 

@@ -16,7 +16,7 @@ from harness.measure.statistics import Interval, interval
 from harness.serve.decode.record import DecodedBatch, Judged
 from harness.serve.requests import latency
 from harness.walk.loop import accounting
-from harness.walk.loop.outcome import ANSWERED, Completed
+from harness.walk.loop.outcome import Completed
 
 Figure = Callable[[Completed], float | None]
 Comparable = Callable[[Judged, Judged], bool]
@@ -66,21 +66,20 @@ def service(request: Completed) -> float:
     )
 
 
-def is_answered(judged: Judged) -> bool:
-    """Returns whether the request was answered under its own grammar, with a token at least."""
-    return judged.completed.end in ANSWERED and not judged.completed.fallback and bool(judged.completed.ids)
-
-
 def of_equal_length(head: Judged, base: Judged) -> bool:
     """Returns whether both were answered with equally many tokens, which take equally many passes but for
     those that the strategy saves."""
-    return is_answered(head) and is_answered(base) and len(head.completed.ids) == len(base.completed.ids)
+    return _answered(head, base) and len(head.completed.ids) == len(base.completed.ids)
 
 
 def of_equal_text(head: Judged, base: Judged) -> bool:
     """Returns whether both were answered with the same ids, or both with the text that was replayed."""
     same = head.completed.ids == base.completed.ids or (head.as_replayed is True and base.as_replayed is True)
-    return is_answered(head) and is_answered(base) and same
+    return _answered(head, base) and same
+
+
+def _answered(head: Judged, base: Judged) -> bool:
+    return latency.is_answered(head.completed) and latency.is_answered(base.completed)
 
 
 def paired(

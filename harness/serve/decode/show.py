@@ -12,7 +12,7 @@ from harness.serve.decode.figures import DecodeCell, Decoded, Values
 from harness.serve.decode.record import Decoding
 from harness.serve.requests.latency import OBJECTIVES, Objectives
 from harness.serve.requests.titles import say
-from harness.text import WIDTH, command, counted, one_line, visible
+from harness.text import counted, one_line, visible
 
 SHORT = {
     "none": "none",
@@ -25,7 +25,7 @@ SHORT = {
 
 def decoding_text(decoding: Decoding, objectives: Objectives = OBJECTIVES) -> str:
     """Returns the record for a terminal. For the closing experiment it shows the mechanisms alone, because
-    its settings are many; the report has them all."""
+    its settings are many; `--json` has them all."""
     decoded = Decoded(decoding)
     switched = conclude.switched(decoded)
     tables = [_mechanisms(decoding)] if switched else _loads(decoded, objectives)
@@ -65,9 +65,7 @@ def _loads(decoded: Decoded, objectives: Objectives) -> list[str]:
 
 def _mechanisms(decoding: Decoding) -> str:
     count = len(decoding.setup.settings)
-    return f"{counted(count, 'setting')}; for every figure of each add --json, or run\n" + textwrap.indent(
-        command(["grammarbench", "report", str(decoding.folder)], WIDTH - 2), "  "
-    )
+    return f"{counted(count, 'setting')}; for every figure of each add --json"
 
 
 def _head(decoding: Decoding, objectives: Objectives) -> str:
@@ -154,7 +152,7 @@ def _times(decoded: Decoded, cells: Sequence[DecodeCell], values: Sequence[Value
         lines += [f"{_name(cell)} {times} {rates} {over:>17}".rstrip(), *_knobs(cell)]
         if paired is not None and paired.left_out:
             of = f"{paired.left_out} of {paired.left_out + paired.requests}"
-            lines.append(f"    TPOT of {of} requests cannot be compared (other length, or no gap)")
+            lines.append(f"    TPOT of {of} requests not compared: other length, no gap, or no grammar")
     return lines
 
 

@@ -92,8 +92,15 @@ class Rates:
 
 
 def answered(completed: Iterable[Completed]) -> list[Completed]:
-    """Returns the requests whose output came to its end or its limit."""
-    return [request for request in completed if request.end in ANSWERED and request.ids]
+    """Returns the requests whose output came to its end or its limit, without those that ran without their
+    grammar: their times and tokens are not the backend's."""
+    return [request for request in completed if is_answered(request)]
+
+
+def is_answered(request: Completed) -> bool:
+    """Returns whether the request was answered under its own grammar, with a token at least. One that asked
+    for no grammar has none of its own to miss."""
+    return request.end in ANSWERED and not request.fallback and bool(request.ids)
 
 
 def ttft(request: Completed) -> float:
@@ -155,9 +162,7 @@ def is_good(request: Completed, objectives: Objectives) -> bool:
     With a single token TPOT does not apply and counts as kept, as in vLLM (AIPerf counts such a request as
     not good).
     """
-    if request.end not in ANSWERED or not request.ids or request.fallback:
-        return False
-    return objectives.are_kept(ttft(request), tpot(request), e2e(request))
+    return is_answered(request) and objectives.are_kept(ttft(request), tpot(request), e2e(request))
 
 
 def goodput(completed: Sequence[Completed], objectives: Objectives) -> float | None:

@@ -17,6 +17,7 @@ from harness.report.page.decodes import about, combined, upper, usual, values_of
 from harness.report.page.inputs import Inputs, Subject
 from harness.report.page.kernels import applied
 from harness.report.page.section import Section, Values
+from harness.serve.decode import right
 from harness.serve.decode.figures import DecodeCell, Decoded
 from harness.serve.requests import latency
 from harness.text import duration
@@ -39,6 +40,8 @@ class Scaling:
 
     title: str
     about: str
+    counts: tuple[str, ...]
+    """For each arm how many of its requests are solved, and how many ran without their grammar."""
     charts: tuple[Chart, ...]
 
 
@@ -89,7 +92,21 @@ def _scaling(inputs: Inputs, number: int, decoded: Decoded) -> Scaling:
         note += (
             f" Only batch {sizes.pop()}: how it scales was not measured (grammarbench decode --batch 1,8,32)."
         )
-    return Scaling(decoded.decoding.setup.run, note, tuple(charts))
+    counts = tuple(_counts(decoded, subject.label, arm) for subject, arm in arms)
+    return Scaling(decoded.decoding.setup.run, note, counts, tuple(charts))
+
+
+def _counts(decoded: Decoded, label: str, arm: str) -> str:
+    """Returns how the arm's requests came out, all warm runs with a grammar together."""
+    requests = [
+        request
+        for cell in decoded.cells
+        if cell.arm == arm and cell.role == "constrained"
+        for request in cell.judged
+    ]
+    solved, fell_back = right.solved(requests), right.fallback(requests)
+    without = f"; {fell_back} ran without their grammar: no time here is of these" if fell_back.part else ""
+    return f"{label}: {solved} requests solved{without}"
 
 
 def _chart(
