@@ -3,10 +3,14 @@ the code."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import synthetic
+from compared import NEW, OLD, write_run
 
+from harness.checks import WRITES
+from harness.outcomes.compare import compare_arms
 from harness.outcomes.differences import differences
 from harness.rows.row import CHECKS_MODE, Finding, Row
 
@@ -73,3 +77,12 @@ def test_checks_that_are_late_in_one_run_only_are_told() -> None:
 def test_a_case_on_another_vocabulary_is_another() -> None:
     both = rows({"case_id": "a" * 12}, {"case_id": "a" * 12, "vocabulary": "other"})
     assert differences(both, rows({})).only_before == 1
+
+
+def test_a_case_with_more_passes_by_several_strategies_is_one_case(tmp_path: Path) -> None:
+    before, after = (
+        {"counted": {f"{strategy}{WRITES}": {"passes": passes} for strategy in ("plain", "draft")}}
+        for passes in (5, 6)
+    )
+    (pair,) = compare_arms(write_run(tmp_path / "run", {OLD: before, NEW: after}, decode=True))
+    assert len(pair.counted) == 2 and pair.what_is_worse == "more passes in 1 case"

@@ -63,9 +63,8 @@ class Pair:
             case.kind not in ("better", POLICY) and not case.depends_on_the_machine
             for case in self.outcomes.cases
         )
-        counts = {"new faults": new_faults} | Counter(
-            WORSE.get(counted.count, counted.count) for counted in self.counted if counted.worse
-        )
+        worse = dict.fromkeys((counted.count, counted.case_id) for counted in self.counted if counted.worse)
+        counts = {"new faults": new_faults} | Counter(WORSE.get(count, count) for count, _ in worse)
         return ", ".join(
             f"{what} in {count} case{'s' if count > 1 else ''}" for what, count in counts.items() if count
         )
