@@ -126,6 +126,7 @@ def _write(options: argparse.Namespace, forms: list[str], out: Path) -> tuple[li
     if paper or HTML in forms:
         from harness.report.page.inputs import read_inputs
         from harness.report.page.page import JSON, SUMMARY, write_report
+        from harness.report.paper.tables import without_tables
         from harness.report.paper.write import write as write_paper
 
         inputs = read_inputs(options.runs)
@@ -136,6 +137,9 @@ def _write(options: argparse.Namespace, forms: list[str], out: Path) -> tuple[li
             written += [page, *map(page.with_name, beside)]
         if paper:
             written += write_paper(inputs, paper, out)
+        if "latex" in paper and (others := without_tables(inputs)):
+            told = f"these have no table in LaTeX: {', '.join(map(str, others))}"
+            print(one_line(f"grammarbench: {told}"), file=sys.stderr)
         incomplete += [
             f"{name} is incomplete ({why}); what is written shows it and concludes nothing"
             for name, why in inputs.incomplete.items()

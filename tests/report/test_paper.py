@@ -26,7 +26,7 @@ from harness.report.figures import printing
 from harness.report.page.inputs import Inputs, read_inputs
 from harness.report.page.page import write_report
 from harness.report.paper.figures import figures
-from harness.report.paper.latex import escape, table
+from harness.report.paper.latex import ACCENTED, escape, table
 from harness.report.paper.tables import tables
 from harness.report.tables.time import time_frame
 from harness.rows.store import PACKED, ROWS, packed, read_rows
@@ -135,7 +135,8 @@ def test_a_drawing_has_the_names_of_its_lines(inputs: Inputs, drawn: dict[str, b
         assert all(f"<!-- {line.label} -->" in said for line in inputs.lines if line.arm.solves_any)
     assert "<!-- no grammar -->" in drawn["figure-tpot0.svg"].decode("utf-8")
     for name, said in (("compile", "Compile time per case"), ("fill0", "Fill time per token, cold, suite")):
-        assert f"<!-- {said}" in drawn[f"figure-{name}.svg"].decode("utf-8"), "what is drawn to the right"
+        axis = re.search(rf"<!-- ({said}.*?) -->", drawn[f"figure-{name}.svg"].decode("utf-8"))
+        assert axis and axis[1].endswith(", walked once"), "what is drawn to the right, and whence"
 
 
 def test_a_run_published_without_samples_has_first_masks_and_says_so(
@@ -202,14 +203,21 @@ def read_back(latex: str) -> str:
 @example("^^5cinput")
 def test_latex_prints_the_text_as_it_is(text: str) -> None:
     escaped = escape(text, None)
-    assert escaped.isascii() and escaped.isprintable()
+    assert escaped.isprintable()
     shown = "".join(
-        one if one.isascii() or one in "µ×·…–" else one.encode("unicode_escape").decode()
+        one
+        if one.isascii() or one in "µ×·…–" or re.match(f"[{ACCENTED}]", one)
+        else one.encode("unicode_escape").decode()
         for one in one_line(text, spelled=True)
     )
     assert read_back(escaped) == shown
     assert not re.search("--|,,", escaped), "they are drawn as one character"
     assert not re.match(r" *[\[*]", escaped), "it would be an option of the line before"
+
+
+def test_latin_letters_stay_as_they_are() -> None:
+    assert escape("Münchén Łódź") == "Münchén Łódź"
+    assert escape("naïve ą中×") == r"naïve \textbackslash{}u0105\textbackslash{}u4e2d\texttimes{}"
 
 
 @settings(max_examples=40, deadline=None)
@@ -275,9 +283,11 @@ def test_measured_times_are_the_measurements_and_not_those_of_its_walks(tmp_path
         )["p50"]
         assert line.split(" & ")[3] == escape(duration(told))
     assert "Identical code was measured as equal (A/A)." in made and "(measured)" not in made
+    assert "the median over forks and rounds" in made and "each call made once" not in made
     walked = report_folders.write_rows(synthetic, tmp_path / "walked", cases=4)
     made = tables(read_inputs([walked, run]))["table-times.tex"].decode()
     assert "\ncompile & beta &" in made and "\ncompile (measured) & alpha" in made
+    assert "the median over forks and rounds" in made and "each call made once" in made
     report_folders.measured_run(synthetic, tmp_path / "noisy", 1.2, control=1.3)
     made = tables(read_inputs([tmp_path / "noisy"]))["table-times.tex"].decode()
     assert "Unproven: identical code was not measured as equal" in made
@@ -293,6 +303,13 @@ def test_a_caption_says_what_must_be_known_first(tmp_path: Path) -> None:
     made = tables(read_inputs([run]))["table-outcomes.tex"].decode()
     assert "a sample: 1 of 407 cases of first" in made
     assert "Incomplete, so that nothing may be concluded" in made
+
+
+def test_the_caption_of_a_live_session_has_the_deadline_of_a_request(tmp_path: Path) -> None:
+    info = synthetic.info(profile="live", timeout_s=120.0, vocabularies={"gpt-x": {"size": 0, "sha256": ""}})
+    run = synthetic.write_run(tmp_path / "run", [[(synthetic.row(vocabulary="gpt-x"), b"")]], info)
+    made = tables(read_inputs([run]))["table-outcomes.tex"].decode()
+    assert "; model gpt-x; at most 120 s for a request." in made
 
 
 @pytest.mark.skipif(LATEX is None, reason="no pdflatex on this machine")
@@ -341,6 +358,17 @@ def test_what_is_incomplete_is_written_and_told(tmp_path: Path, capsys: pytest.C
     run = synthetic_run(tmp_path / "run", cases=3, complete=False)
     assert main(["report", str(run), "--format", "latex", "--out", str(tmp_path / "out")]) == 3
     assert "is incomplete (no end); what is written shows it" in capsys.readouterr().err
+
+
+def test_what_has_no_table_is_told(
+    folders: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, decoded, out = folders[0], folders[2], tmp_path / "out"
+    assert main(["report", str(decoded), "--format", "latex", "--out", str(out)]) == 2
+    error = capsys.readouterr().err
+    assert f"{decoded}: nothing here that --format latex can write" in error and not out.exists()
+    assert main(["report", str(run), str(decoded), "--format", "latex", "--out", str(out)]) == 0
+    assert capsys.readouterr().err == f"grammarbench: these have no table in LaTeX: {decoded}\n"
 
 
 @pytest.mark.parametrize(

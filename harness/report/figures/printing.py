@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -31,6 +32,9 @@ NOTHING_OF_TODAY: dict[str, dict[str, None]] = {
 
 LINE = 0.19
 """The inches that a line of a legend is high."""
+
+WALKED = re.compile(r"(compile|fill)\d*")
+"""The names of charts of times that a walk took: a measurement beside them tells other ones."""
 
 MARGIN = 0.04
 """The inches of white around what is drawn."""
@@ -58,7 +62,8 @@ class Press:
         name."""
         _add_legend(figure)
         if len(figure.axes) == 1 and not figure.axes[0].get_xlabel():
-            figure.axes[0].set_xlabel(title.partition(":")[0])
+            once = ", walked once" if WALKED.fullmatch(name) else ""
+            figure.axes[0].set_xlabel(title.partition(":")[0] + once)
         with matplotlib.rc_context(SETTINGS):
             files = {form: _saved(figure, form, title) for form in self.forms}
         self.printed.append(Printed(name, title, files))

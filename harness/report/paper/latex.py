@@ -28,8 +28,11 @@ SPECIAL = {
 }
 """What LaTeX would read as markup, and how it is written as text."""
 
-SAFE = re.compile(r"[A-Za-z0-9 .,:;()/+=@!?*\[\]-]")
-"""Characters that stand for themselves in every font encoding."""
+ACCENTED = "À-ÏÑ-ÖØ-Ýß-ïñ-öø-ýÿĆćČčĎďĚěĹĺĽľŁłŃńŇňŐőŒœŔŕŘřŚśŞşŠšŤťŮůŰűŸŹźŻżŽž"
+"""Latin letters that every font encoding has or puts together, unlike those with an ogonek."""
+
+SAFE = re.compile(rf"[A-Za-z0-9{ACCENTED} .,:;()/+=@!?*\[\]-]")
+"""Characters that stand for themselves in every font encoding, in a file in UTF-8."""
 
 DRAWN_TOGETHER = re.compile(r"([-,])(?=\1)")
 """Two hyphens would become a dash, and two commas a quotation mark."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from harness.measure.statistics import LEVEL
@@ -31,6 +32,14 @@ FIGURES = {
 }
 """The times that the table has, by the names that `Run.times` has for them, and how it calls them."""
 
+HOW = {
+    "walked": "Walked: each call made once after a fresh compile, noise included.",
+    "measured": (
+        "Measured: after fresh compiles, for each case or token the median over forks and rounds; warm: per "
+        "token the minimum over repetitions."
+    ),
+}
+"""How the times of each source were taken, in a sentence."""
 
 LEVELS = {"p50_us": "p50", "p90_us": "p90", "p99_us": "p99", "max_us": "Max."}
 """The percentiles that the table has, each where a line has it, and their heads."""
@@ -40,6 +49,13 @@ def tables(inputs: Inputs) -> dict[str, bytes]:
     """Returns `table-NAME.tex` for each table that these inputs have something for. Raises BadInput."""
     made = {"outcomes": outcomes(inputs), "masks": masks(inputs), "times": time_table(inputs)}
     return {f"table-{name}.tex": text.encode() for name, text in made.items() if text}
+
+
+def without_tables(inputs: Inputs) -> list[Path]:
+    """Returns the folders that no table is made of: neither runs nor measurements."""
+    read = [run.folder for run in (*inputs.runs, *inputs.scouting)]
+    read += [measured.folder for measured in inputs.measured]
+    return [folder for folder in inputs.folders if folder not in read]
 
 
 def outcomes(inputs: Inputs) -> str:
@@ -142,10 +158,10 @@ def time_table(inputs: Inputs) -> str:
         if sets
         else "each backend on the cases that it solves, so that the lines cannot be compared"
     )
+    how = " ".join(HOW[source] for source in dict.fromkeys(line["source"] for _, line in shown))
     said = (
-        f"Times, {on}. Cold: each call made once after a fresh compile, noise included; warm: per token "
-        "the minimum over repetitions. A percentile beyond which fewer than ten values lie is left out; "
-        f"intervals are by whole cases.{_certainty(inputs)}"
+        f"Times, {on}. {how} A percentile beyond which fewer than ten values lie is left out; intervals are "
+        f"by whole cases.{_certainty(inputs)}"
     )
     return table(heads, lines, caption=f"{escape(said, None)} {_about(inputs)}", label="times", left=2)
 
@@ -216,10 +232,11 @@ def _of_run(run: RunSeen) -> str:
     walked = run.sample or ", ".join(
         f"{counted(suite['cases'], 'case')} of {name}" for name, suite in run.info.suites.items()
     )
-    vocabularies = ", ".join(run.info.vocabularies)
+    is_live = run.info.profile == "live"
+    model, limited = ("model", "request") if is_live else ("vocabulary", "compile")
     return (
-        f"Run {run.info.run} with GrammarBench {run.info.harness}: {walked}; vocabulary {vocabularies}; at "
-        f"most {run.info.timeout_s:g} s for a compile."
+        f"Run {run.info.run} with GrammarBench {run.info.harness}: {walked}; {model} "
+        f"{', '.join(run.info.vocabularies)}; at most {run.info.timeout_s:g} s for a {limited}."
     )
 
 

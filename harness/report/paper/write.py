@@ -12,11 +12,17 @@ from harness.report.paper.tables import tables
 
 
 def write(inputs: Inputs, forms: Sequence[str], out: Path) -> list[Path]:
-    """Writes the files of these forms into the folder `out`, and returns their paths. Raises BadInput."""
+    """Writes the files of these forms into the folder `out`, and returns their paths. Raises BadInput, also
+    where nothing here can be written in any of them."""
     drawn = [form for form in forms if form != "latex"]
     files = figures(inputs, drawn) if drawn else {}
     if "latex" in forms:
         files |= tables(inputs)
+    if not files:
+        raise BadInput(
+            f"{', '.join(map(str, inputs.folders))}: nothing here that --format {','.join(forms)} can write; "
+            "the page (--format html) shows it"
+        )
     written = []
     try:
         out.mkdir(parents=True, exist_ok=True)
