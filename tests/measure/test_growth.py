@@ -102,6 +102,16 @@ def test_what_falls_or_has_a_hump_is_not_constant(costs: Sequence[float]) -> Non
     assert found.kind == "not judged" and "falls, or is highest between" in found.why
 
 
+def test_a_short_range_is_not_called_constant() -> None:
+    """150 + 4n is linear, which the sizes up to 16 hardly show."""
+    for few in (5, 6):
+        found = growth(SIZES[:few], [150.0 + 4 * n / 2**few for n in SIZES[:few]])
+        assert found.kind == "not judged" and found.why == f"it hardly grows, but over {few} sizes only"
+    assert growth(SIZES[:5], [150.0 + 4 * n for n in SIZES[:5]]).kind == "not judged"
+    assert growth(SIZES[:7], [150.0] * 7).kind == "constant"
+    assert growth(SIZES[:5], [150.0] * 5, floor=1000).kind == "constant", "it cannot be told apart"
+
+
 def test_too_few_sizes_are_not_judged() -> None:
     found = growth(SIZES[:4], [n * 1e6 for n in SIZES[:4]])
     assert found.kind == "not judged" and "4 sizes" in found.why
@@ -154,12 +164,12 @@ def test_an_end_is_part_of_the_verdict(status: str) -> None:
 
 
 def test_a_killed_walk_is_not_held_against_the_compile() -> None:
-    walked = replace(points("ok")[0], size=64, wall_ns=(64_000,), status="killed", phase="walk", mask_ns=())
-    axis_points = [*points(*["ok"] * 6), walked]
+    walked = replace(points("ok")[0], size=128, wall_ns=(128_000,), status="killed", phase="walk", mask_ns=())
+    axis_points = [*points(*["ok"] * 7), walked]
     compiled = concluded("probe", "enum", "a", FIGURES["compile"], axis_points)
     masks = concluded("probe", "enum", "a", FIGURES["mask"], axis_points)
-    assert compiled.verdict == "walk killed at 64, linear before" and not show.is_killed(compiled)
-    assert masks.verdict == "walk killed at 64, constant before" and show.is_killed(masks)
+    assert compiled.verdict == "walk killed at 128, linear before" and not show.is_killed(compiled)
+    assert masks.verdict == "walk killed at 128, constant before" and show.is_killed(masks)
 
 
 def test_an_output_that_is_refused_is_told() -> None:

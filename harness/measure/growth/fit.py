@@ -32,7 +32,7 @@ FEWEST = 5
 """The fewest sizes that say anything: the model has three parameters."""
 
 FLAT = 1.5
-"""A cost is constant if it grows by less than this factor over the sizes that are fitted."""
+"""A cost is constant if it grows by less than this factor over TAIL sizes; fewer of them show too little."""
 
 SCATTER = 0.03
 """The relative error that every measured cost is taken to have at least; no interval is narrower than that
@@ -97,8 +97,12 @@ def growth(sizes: Sequence[int], costs: Sequence[float], *, floor: float = 0.0) 
         )
     n = np.array(tail, float)
     values = np.maximum(np.array(costs[-TAIL:], float), max(floor, 1e-9))
-    if values.max() < FLAT * values.min() or values.max() <= floor:
+    if values.max() <= floor:
         return Growth("constant", sizes=tail)
+    if values.max() < FLAT * values.min():
+        if len(tail) == TAIL:
+            return Growth("constant", sizes=tail)
+        return Growth("not judged", sizes=tail, why=f"it hardly grows, but over {len(tail)} sizes only")
     if values[-1] < FLAT * values.min():
         return Growth("not judged", sizes=tail, why="it falls, or is highest between")
     powers = np.array([_misfit((n / n[-1]) ** power, values) for power in POWERS])
