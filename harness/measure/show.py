@@ -44,7 +44,8 @@ def text(
 
 def arms_text(figures: Figures, on: Console = PIPE) -> str:
     """Returns a table of the arms: how many cases were measured, and medians over the cases that all arms
-    solve, per case or per token as said. Medians are observed values, as in `table times`."""
+    solve, per case or of each case's mean per token, as said. Medians are observed values; those per token
+    are other ones than in `table times`, which takes the tokens of all cases together."""
     common, total = [trace.case_id for trace in figures.common_set], len(figures.measurement.traces)
     but = "" if all(map(figures.own_set, figures.arms)) else ", but for those that solve none"
     lines = [
@@ -72,7 +73,7 @@ def arms_text(figures: Figures, on: Console = PIPE) -> str:
             lines += on.fold(name)
             name = ""
         lines.append(f"{name:{NAME}} {f'{len(own)}/{total}':>9} " + " ".join(f"{cell:>9}" for cell in cells))
-    lines.append("compile and TTFM per case; fills and accepts per token")
+    lines.append("compile and TTFM per case; fills and accepts of each case's mean per token")
     return "\n".join(lines)
 
 
@@ -139,7 +140,9 @@ def proof_text(figures: Figures, comparisons: Sequence[Comparison], on: Console 
     proven = is_proven(comparisons)
     sentence = "proven: two arms of identical code came out equivalent everywhere"
     if not proven:
-        sentence = "UNPROVEN in part: two arms of identical code did not come out equivalent everywhere"
+        in_part = any(one.is_control and one.verdict == "equivalent" for one in comparisons)
+        word, where = ("UNPROVEN in part", "everywhere") if in_part else ("UNPROVEN", "anywhere")
+        sentence = f"{word}: two arms of identical code did not come out equivalent {where}"
     verdict, *more = on.fold(sentence)
     lines = [
         on.paint(verdict, "good" if proven else "open"),

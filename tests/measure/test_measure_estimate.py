@@ -64,7 +64,10 @@ def test_without_an_equivalent_copy_nothing_is_said(tmp_path: Path) -> None:
     assert verdicts(found)["matcher_new"] == "equivalent"  # there the copy is the same
     assert not is_proven(found)
     assert undecided(found, Figures(read_measurement(tmp_path)))
-    assert "UNPROVEN" in show.text(Figures(read_measurement(tmp_path)), found)
+    figures = Figures(read_measurement(tmp_path))
+    assert "\nUNPROVEN in part: two arms" in show.text(figures, found)
+    none = [comparison for comparison in found if comparison.metric == "fill"]
+    assert show.proof_text(figures, none).startswith("UNPROVEN: two arms")
 
 
 def test_a_noisy_machine_widens_the_margin(tmp_path: Path) -> None:
@@ -315,7 +318,9 @@ def test_the_medians_of_terminal_and_table_are_the_same(
     arms = {REFERENCE: steady(1, 0), COPY: steady(1, 0)}
     write_measurement(tmp_path, arms, forks=1, cases=cases)
     monkeypatch.setattr(Figures, "median", lambda self, arm, metric, case: (int(case[-1]) + 1) * 1e6)
-    shown = show.arms_text(Figures(read_measurement(tmp_path))).splitlines()[2].split()
+    lines = show.arms_text(Figures(read_measurement(tmp_path))).splitlines()
+    shown = lines[2].split()
+    assert lines[-1].endswith("fills and accepts of each case's mean per token"), "the table's are of tokens"
     frame = time_frame(tmp_path)
     (told,) = set(frame[frame.figure == "compile per case"]["p50"])
     assert shown[2:4] == [f"{told / 1e6:g}", "ms"] == [f"{(cases + 1) // 2}", "ms"]

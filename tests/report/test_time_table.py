@@ -9,6 +9,7 @@ import pytest
 from measured import FILLS, arm, steady, write_measurement
 
 from harness.cli.main import main
+from harness.measure.figures import Figures
 from harness.report.tables.time import time_frame
 
 
@@ -55,6 +56,13 @@ def test_cold_is_apart_from_warm_and_positions_are_told(run: Path) -> None:
         "fill at tokens 1 to 3, warm", "max"
     ] == max(FILLS)
     assert of_a.loc["serialized_bytes", "p50"] == 1000
+
+
+def test_a_time_is_rounded_once(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """332,526 ns were 332,500 in the table, of which LaTeX made 332 µs, and 333 µs in the terminal."""
+    monkeypatch.setattr(Figures, "median", lambda *_: 332_526.0)
+    frame = time_frame(run)
+    assert set(frame[frame.figure == "compile per case"]["p50"]) == {332_526.0}
 
 
 def test_from_the_command_line(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -109,13 +109,15 @@ def _line(figure: str, unit: str, groups: Sequence[Values]) -> dict[str, Any]:
     if not groups:
         return {"figure": figure, "unit": unit, "n": 0}
     values = np.concatenate(list(groups))
+    # Times stay as they are: where they are shown they are rounded once, everywhere to the same digits.
+    kept = _round if unit == "ratio" else float
     shown: dict[str, float | None] = {
-        name: None if name != "p50" and few(name, len(values)) else _round(observed_quantile(values, share))
+        name: None if name != "p50" and few(name, len(values)) else kept(observed_quantile(values, share))
         for name, share in SHARES.items()
     }
     bounds = quantile_interval(groups, SHARES["p50"])
-    shown["p50_low"], shown["p50_high"] = map(_round, bounds) if bounds else (None, None)
-    return {"figure": figure, "unit": unit, "n": len(values), **shown, "max": _round(values.max())}
+    shown["p50_low"], shown["p50_high"] = map(kept, bounds) if bounds else (None, None)
+    return {"figure": figure, "unit": unit, "n": len(values), **shown, "max": kept(values.max())}
 
 
 def _round(value: float) -> float:
