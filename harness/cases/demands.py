@@ -6,13 +6,15 @@ from collections.abc import Collection
 from urllib.parse import unquote, urldefrag, urljoin
 
 from harness.cases.case import json_text
-from harness.cases.subschemas import Path, Schema, is_before_2019, put, subschemas, without_keys
+from harness.cases.subschemas import Path, Schema, at, is_before_2019, put, subschemas, without_keys
 from harness.oracle.judge.drafts import DRAFT_URIS
 
 URN = "urn:grammarbench:"
 """What a demand puts before the name of a resource to refer to it."""
 BESIDE = "urn:grammarbench:beside"
 """The name, among the definitions of a resource, of what stands beside its `$ref` and asks nothing there."""
+STATIC = {"$dynamicAnchor": "$anchor", "$dynamicRef": "$ref"}
+"""The keywords of 2020-12 that are resolved while a value is read, and those that are not."""
 
 
 def compound(resources: dict[str, Schema], demands: list[Schema], draft: str) -> str:
@@ -27,6 +29,7 @@ def compound(resources: dict[str, Schema], demands: list[Schema], draft: str) ->
 
 def _resource(schema: Schema, name: str, draft: str) -> Schema:
     """Returns the schema under another name than its own."""
+    schema = _static(schema) if draft == "draft2020-12" else schema
     name_of_id = _name_of_id(draft)
     beside: dict[str, Schema] = {}
     definitions: dict[str, Schema] = {}
@@ -42,6 +45,22 @@ def _resource(schema: Schema, name: str, draft: str) -> Schema:
             definitions["definitions"] = {**others, BESIDE: {key: body[key] for key in beside}}
         body = {**definitions, "allOf": [{"$ref": body["$ref"]}]}
     return {name_of_id: name, **body}
+
+
+def _static(schema: Schema) -> Schema:
+    """Returns the schema with plain references for its dynamic ones where these have no choice, because each
+    dynamic anchor has a name of its own: in copies of the schema it would be no more."""
+    nodes = [(path, node) for path, node in subschemas(schema) if isinstance(node, dict)]
+    names = [node["$dynamicAnchor"] for _, node in nodes if "$dynamicAnchor" in node]
+    taken = any("$anchor" in node or {"$ref", "$dynamicRef"} <= node.keys() for _, node in nodes)
+    # That of the meta-schema is one more where it is referred to.
+    if not names or taken or "meta" in names or len({*names}) < len(names):
+        return schema
+    for path, node in nodes:
+        if not STATIC.keys().isdisjoint(node):
+            made = {STATIC.get(key, key): value for key, value in at(schema, path).items()}
+            schema = put(schema, path, made)
+    return schema
 
 
 def _name_of_id(draft: str) -> str:

@@ -247,6 +247,10 @@ REFERRING: dict[str, tuple[str | None, dict[str, Any]]] = {
             "$defs": {"other": {"$id": "other.json", "$ref": "s.json#/$defs/n"}},
         },
     ),
+    "by a dynamic anchor": (
+        None,
+        {"$dynamicRef": "#m", "$defs": {"m": {"$dynamicAnchor": "m", "$ref": "#/$defs/n"}}},
+    ),
     "draft 4": (
         "draft4",
         {"id": "http://example.com/x", "allOf": [{"$ref": "x#/definitions/n"}], "properties": {"id": {}}},
