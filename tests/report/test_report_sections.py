@@ -42,8 +42,10 @@ from harness.report.page.section import TABS, discovered_sections
 from harness.report.page.sections import comparing
 from harness.report.page.sections.batches import scaling
 from harness.report.page.sections.checks import check_lines
+from harness.report.page.sections.compiling import compile_figure
 from harness.report.page.sections.heat import heat_map
 from harness.report.page.sections.jumps import gains
+from harness.report.page.sections.masks import mask_times
 from harness.report.page.sections.pareto import pareto
 from harness.report.page.verdict import verdict
 from harness.report.tables.instances import backend_text, metrics_frame
@@ -374,6 +376,32 @@ def test_requests_without_their_grammar_are_counted_and_give_no_time(tmp_path: P
     alpha, beta, none = drawn.charts[1].rows
     assert (alpha, none[1][:5]) == (("alpha", "–"), "10 ms") and beta[1].startswith("12 ms")
     assert drawn.counts[0] in Page(render([tmp_path / "decode"])).text
+
+
+def test_an_arm_whose_calls_nobody_timed_has_no_curve(synthetic: ModuleType, tmp_path: Path) -> None:
+    """A live server compiles unseen: its curve said that it compiles and solves nothing."""
+    rows = write_rows(synthetic, tmp_path / "run", cases=4)
+    live = replace(ALPHA, backend="engine")
+    untimed = {
+        "backend": "engine",
+        "backend_version": live.version,
+        "compile_ns": None,
+        "first_fill_ns": None,
+    }
+    refused = replace(ALPHA, backend="refuser")
+    groups = [[(synthetic.row(case_id=f"{number:012x}", **untimed), b"")] for number in range(4)]
+    groups.append([(synthetic.row(backend="refuser", backend_version="1.2.3", status="unsupported"), b"")])
+    served = synthetic.write_run(tmp_path / "live", groups, synthetic.info((live, refused), run="other"))
+    inputs = read_inputs([served, rows])
+    compiled, filled = compile_figure(inputs.tried), mask_times(inputs).cold
+    assert (
+        [name.split()[0] for name in compiled.labels]
+        == ["refuser", "alpha", "beta"]
+        == [name.split()[0] for name in filled.labels]
+    )
+    assert dict(compiled.table)["ends at"] == ["0.0 %", "100.0 %", "100.0 %"] == dict(filled.table)["ends at"]
+    places = [str(line.position) for line in inputs.tried if not line.label.startswith(("engine", "refuser"))]
+    assert re.findall(r'id="compile-arm-(\d+)"', str(compiled.svg)) == places
 
 
 # ----------------------------------------------------------------------------------------- sections are found

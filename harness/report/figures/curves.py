@@ -59,6 +59,17 @@ def fill_curve(arm: ArmSummary, suite: str | None = None) -> Curve:
     return _curve(np.concatenate(times), np.concatenate(weights), len(times), len(cases))
 
 
+def has_compile_times(arm: ArmSummary) -> bool:
+    """Returns whether the compile of a case was timed, or none compiled. A live server's compiles are not
+    timed: a curve would say that it compiles nothing."""
+    return len(compile_curve(arm).ns) > 0 or not any(case.declared for case in arm.walked())
+
+
+def has_fill_times(arm: ArmSummary) -> bool:
+    """Returns whether a fill of a solved case was timed, or no case is solved; a live server's are not."""
+    return len(fill_curve(arm).ns) > 0 or not any(case.solved for case in arm.walked())
+
+
 def token_curve(cases: Sequence[NDArray[np.float64]], total: int) -> Curve:
     """Returns the same curve of times that are known per case, of so many cases in all."""
     if not cases:

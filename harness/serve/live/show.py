@@ -95,11 +95,13 @@ def _loads(summary: LiveSummary) -> list[str]:
             f"{say('output_throughput', rates.output_throughput if rates else None):>6} "
             f"{say('goodput', good):>6}"
         )
-        lines += [f"  {note}" for note in _notes(summary, place, load, mine)]
+        lines += [f"  {note}" for note in load_notes(summary, place)]
     return lines
 
 
-def _notes(summary: LiveSummary, place: int, load: Load, mine: Sequence[Answer]) -> Iterator[str]:
+def load_notes(summary: LiveSummary, place: int) -> Iterator[str]:
+    """Yields what is to be known of the times of a load, a line each."""
+    load, mine = summary.lived.setup.loads[place], summary.by_load[place]
     gaps = percentiles(figures.values(mine, "itl"))
     if gaps["p50"] is not None:
         yield (
@@ -128,16 +130,16 @@ def _notes(summary: LiveSummary, place: int, load: Load, mine: Sequence[Answer])
             f"over its twin, medians: TTFT {sign}{say('ttft', abs(paired.median_ttft))} "
             f"({_pairs(paired.ttft)}){ratio}"
         )
+    if (late := _late(load, mine)) is not None:
+        yield f"THE CLIENT WAS LATE by {say('ttft', late)} at the median: this is not the stated load"
+
+
+def _late(load: Load, mine: Sequence[Answer]) -> float | None:
+    """Returns the median lag in nanoseconds if a reader is to be warned of it (LATE_NS); else None."""
     late, times = percentiles(figures.values(mine, "lag"))["p50"], [answer.due_ns for answer in mine]
-    if (
-        load.kind not in ("closed", "first")
-        and late is not None
-        and late > max(LATE_NS, (max(times) - min(times)) / len(times) / 2)
-    ):
-        yield (
-            f"THE CLIENT WAS LATE: half of the requests by {say('ttft', late)} and more; the load is not "
-            "the stated one"
-        )
+    if load.kind in ("closed", "first") or late is None:
+        return None
+    return late if late > max(LATE_NS, (max(times) - min(times)) / len(times) / 2) else None
 
 
 def _pairs(values: Sequence[float]) -> str:
@@ -154,11 +156,21 @@ def _outcomes(summary: LiveSummary) -> list[str]:
             lines.append(
                 f"{called}: {', '.join(f'{count} {end}' for end, count in figures.ends(mine).items())}"
             )
+    return [*lines, *(f"  {why}" for why in failures(answers)), *token_notes(answers)]
+
+
+def failures(answers: Sequence[Answer]) -> list[str]:
+    """Returns the five most frequent reasons for which requests failed, each with how often."""
     reasons: dict[str, int] = {}
     for answer in answers:
         if not answer.is_answered and answer.heard.why:
             reasons[answer.heard.why] = reasons.get(answer.heard.why, 0) + 1
-    lines += [f"  {count}: {why}" for why, count in sorted(reasons.items(), key=lambda item: -item[1])[:5]]
+    return [f"{count}: {why}" for why, count in sorted(reasons.items(), key=lambda item: -item[1])[:5]]
+
+
+def token_notes(answers: Sequence[Answer]) -> list[str]:
+    """Returns who counted the tokens if not the server, and how many came in a message."""
+    lines = []
     token_counts = figures.counted(answers)
     if token_counts.by_messages:
         lines.append(
@@ -245,6 +257,7 @@ def _load_json(summary: LiveSummary, place: int, load: Load) -> dict[str, Any]:
         "kind": load.kind,
         "role": load.role,
         "requests": load.requests,
+        "late": _late(load, mine) is not None,
         "ends": figures.ends(mine),
         "judgements": {
             right: sum(summary.right(answer) == right for answer in mine)

@@ -10,10 +10,12 @@ from typing import Any
 
 import fault_server as faults
 import pytest
+from html_page import Page
 from live.sessions import obeys, run, write_suite
 
 from harness.cli.main import main
 from harness.errors import BAD_INPUT, INCOMPLETE, OK
+from harness.serve.live import show
 
 Lines = list[dict[str, Any]]
 
@@ -97,3 +99,39 @@ def test_a_killed_session_says_how_much_of_it_is_not_judged(
     assert "could be judged" not in said
     assert main(["live", "--show", str(folder), "--json"]) == INCOMPLETE
     assert json.loads(capsys.readouterr().out)["not_judged_yet"] == 13
+
+
+def test_the_page_has_the_warnings_of_the_terminal(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An open load that was late, whose server counted no tokens, and an answer that failed."""
+    monkeypatch.setattr(show, "LATE_NS", 0)
+
+    def late(lines: Lines) -> None:
+        for each in lines[0]["loads"]:
+            each.update(kind="poisson", rate=100.0, concurrency=None)
+        for line in lines[1:]:
+            if line["kind"] == "answer":
+                line["due_ns"] = 0
+                line["heard"]["usage"] = {}
+        lines[1]["heard"].update(end="malformed", why="no JSON <at all>")
+
+    folder = changed(whole, tmp_path / "run", late)
+    assert main(["live", "--show", str(folder)]) == OK
+    said = capsys.readouterr().out
+    assert main(["report", str(folder), "--out", str(tmp_path / "page")]) == OK
+    page = Page((tmp_path / "page" / "report.html").read_text("utf-8"))
+    for note in (
+        "THE CLIENT WAS LATE by",
+        "at the median: this is not the stated load",
+        "tokens of 15 answers are messages with text: the server counted none",
+        "over its twin, medians: TTFT",
+        "(7 pairs)",
+        "1: no JSON <at all>",
+    ):
+        assert note in said and note in page.text, note
+    assert "100/s poisson, without: THE CLIENT WAS LATE by" in page.text
+    capsys.readouterr()
+    for place, known in ((folder, True), (whole, False)):
+        assert main(["live", "--show", str(place), "--json"]) == OK
+        assert {load["late"] for load in json.loads(capsys.readouterr().out)["loads"]} == {known}

@@ -51,7 +51,8 @@ def _but_for_controls(inputs: Inputs, run: RunSeen, compiles: Compiles) -> tuple
 
 
 def compile_figure(lines: Sequence[Line]) -> Figure:
-    """Returns the compile time of every case, one curve per arm."""
+    """Returns the compile time of every case, one curve per arm whose compiles were timed."""
+    lines = [line for line in lines if curves.has_compile_times(line.arm)]
     deadlines = {line.run.info.timeout_s for line in lines}
     deadline_ns = deadlines.pop() * 1e9 if len(deadlines) == 1 else None
     late = [
@@ -65,7 +66,7 @@ def compile_figure(lines: Sequence[Line]) -> Figure:
         ("Compile time per case", CAPTION),
         drawn,
         labels,
-        Frame(deadline_ns=deadline_ns, late=late),
+        Frame(deadline_ns=deadline_ns, late=late, places=[line.position for line in lines]),
     )
     made.table.append(("at the deadline", [counted(count, "case") for count in late]))
     return made

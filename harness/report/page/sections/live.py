@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from harness.report.page.content import Content
 from harness.report.page.section import Section, Values
 from harness.serve.live import figures
 from harness.serve.live.record import NOT_ASKED, has_session, read_session
-from harness.serve.live.show import LiveSummary
+from harness.serve.live.show import LiveSummary, failures, load_notes, token_notes
 from harness.serve.requests.latency import percentiles
 from harness.serve.requests.titles import say
 from harness.text import counted
@@ -41,6 +41,8 @@ class Session:
     findings: tuple[tuple[bool, str], ...]
     """Is it good, and what is found; one for each dialect of grammar."""
     ends: tuple[str, ...]
+    notes: tuple[str, ...]
+    """Why requests failed, and what is to be known of the times, as the terminal has it."""
     rows: tuple[tuple[str, ...], ...]
     """One per load, a cell for each of HEADS."""
 
@@ -87,7 +89,17 @@ def _session(summary: LiveSummary) -> Session:
     )
     findings = tuple((entry.finding == "kept", str(entry)) for entry in summary.kept)
     rows = tuple(_row(summary, place) for place in range(len(setup.loads)))
-    return Session(f"{setup.dialect} {setup.version} at {setup.url}", about, findings, ends, rows)
+    title = f"{setup.dialect} {setup.version} at {setup.url}"
+    return Session(title, about, findings, ends, tuple(_notes(summary)), rows)
+
+
+def _notes(summary: LiveSummary) -> Iterator[str]:
+    answers = summary.lived.answers
+    yield from failures(answers)
+    yield from token_notes(answers)
+    for place, load in enumerate(summary.lived.setup.loads):
+        grammar = "with a grammar" if load.role == "constrained" else "without"
+        yield from (f"{load.name}, {grammar}: {note}" for note in load_notes(summary, place))
 
 
 def _row(summary: LiveSummary, place: int) -> tuple[str, ...]:

@@ -66,7 +66,7 @@ SECTION = Section("masks", "Mask times", 30, values, "figures")
 
 def mask_times(inputs: Inputs) -> MaskTimes:
     """Returns the charts: those of the walks, and those of every measurement."""
-    lines, guides = inputs.tried, list(GUIDES)
+    lines, guides = [line for line in inputs.tried if curves.has_fill_times(line.arm)], list(GUIDES)
     budget = decodes.tpot_guide(inputs)
     if budget:
         guides.append(Guide(*budget))
@@ -106,7 +106,8 @@ def _cold(name: str, lines: Sequence[Line], suite: str | None, guides: Sequence[
     text = whole if suite is None else (f"Suite {suite[:60]}", "")
     drawn = [curves.fill_curve(line.arm, suite) for line in lines]
     labels = [line.label for line in lines]
-    return figure(name, text, drawn, labels, Frame(guides), part_of="" if suite is None else whole[0])
+    frame = Frame(guides, places=[line.position for line in lines])
+    return figure(name, text, drawn, labels, frame, part_of="" if suite is None else whole[0])
 
 
 def _first_only(line: Line) -> str:
