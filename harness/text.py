@@ -213,6 +213,13 @@ def command(words: Sequence[str], width: int = WIDTH) -> str:
     return "\n".join(lines)
 
 
+def our_command(*words: str) -> str:
+    """Returns a command of ours in backticks, on one line as a shell takes it, to stand in a sentence."""
+    import shlex
+
+    return f"`{shlex.join(['grammarbench', *words])}`"
+
+
 def counted(number: int, noun: str) -> str:
     """Returns the number with the noun, in the plural unless it is one: `1 case`, `1,204 cases`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
@@ -222,6 +229,12 @@ def listed(items: Iterable[str]) -> str:
     """Returns the items as an enumeration: `a`, `a and b`, `a, b and c`; nothing for none."""
     *most, last = ["", *items]
     return " and ".join(filter(None, (", ".join(most[1:]), last)))
+
+
+def some(names: Sequence[str], most: int, between: str = ", ") -> str:
+    """Returns the names; where they are more than so many, the first ones and how many more there are."""
+    left = len(names) - most
+    return between.join(names[:most]) + (f" and {left:,} more" if left > 0 else "")
 
 
 def duration(nanoseconds: float) -> str:

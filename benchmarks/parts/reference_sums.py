@@ -55,4 +55,5 @@ def damage(folder: Path, sums: dict[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def sum_of(path: Path) -> str:
+    """Returns the SHA-256 of the file, in hexadecimal digits."""
     return hashlib.sha256(path.read_bytes()).hexdigest()

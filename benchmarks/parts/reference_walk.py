@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
 import shutil
 import sys
 import tempfile
@@ -32,6 +31,7 @@ from harness.rows.writer import Writer
 from harness.running.merge import merge
 from harness.running.session import Request, run
 from harness.running.shard import Shard
+from harness.text import our_command
 
 DEADLINES = {"maskbench": 10.0, "jsts": 5.0, "ours": 10.0}
 """Seconds for a compile and for each walk; of MaskBench those that its own runner gives."""
@@ -70,7 +70,7 @@ def suites_of(part: str, corpora: Path) -> list[str]:
             name = candidates[0].partition("/")[0]
             raise BadInput(
                 f"{corpora / candidates[-1]}: no such folder; "
-                f"`{shlex.join(['grammarbench', 'fetch', name, '--out', str(corpora)])}` brings it"
+                f"{our_command('fetch', name, '--out', str(corpora))} brings it"
             )
         folders.append(str(folder))
     return folders

@@ -17,7 +17,7 @@ from harness.cases.names import unused_name
 from harness.cases.prepared import Prepared, Preparers, made_key, problem_with
 from harness.cases.suite import Suite, read_cases
 from harness.errors import LISTED, NAME, BadInput, did_you_mean
-from harness.text import counted, one_line
+from harness.text import counted, one_line, some
 
 NAMED = 200
 """Most characters of a contested instance's name in the run's first line."""
@@ -165,9 +165,7 @@ def _tool_lines(suites: Sequence[Suite], tools: Sequence[Sequence[str]]) -> tupl
 
 def _some(names: Iterable[str]) -> str:
     """Returns the first few of the names, and how many more there are."""
-    shown = [one_line(name, NAME, spelled=True) for name in names]
-    more = f" and {len(shown) - LISTED} more" if len(shown) > LISTED else ""
-    return f"{', '.join(shown[:LISTED])}{more}"
+    return some([one_line(name, NAME, spelled=True) for name in names], LISTED)
 
 
 class _About:
@@ -294,9 +292,7 @@ def check_named(suites: Sequence[Suite], wanted: Collection[str]) -> None:
             return
         names.append(case.name)
     first, *others = missing
-    where = ", ".join(suite.name for suite in suites[:LISTED]) + (
-        f" and {len(suites) - LISTED} more" if len(suites) > LISTED else ""
-    )
+    where = some([suite.name for suite in suites], LISTED)
     are = "is" if len(others) == 1 else "are"
     more = f" (and {len(others)} more that {are} not there)" if others else ""
     raise BadInput(f'no case "{first[:100]}" in {where}{more}{did_you_mean(first, names)}')

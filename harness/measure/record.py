@@ -8,7 +8,6 @@ it (`harness.measure.estimate`).
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
@@ -21,6 +20,7 @@ from harness.measure.protocol import PROTOCOL, MeasuredArm
 from harness.rows.appending import Appender, RecordLines, sliced
 from harness.rows.store import is_published, read_integers
 from harness.shape import shaped
+from harness.text import our_command
 
 ROUNDS, FIGURES = "rounds.jsonl", "rounds.i64"
 
@@ -133,8 +133,8 @@ def read_measurement(folder: Path) -> Recorded:
     """Returns the whole record. Raises BadInput."""
     if not has_measurement(folder):
         # A published run is only read, so nothing can be measured into it.
-        command = shlex.join(["grammarbench", "measure", "--out", str(folder)])
-        way = "" if is_published(folder) else f"; `{command}` makes one"
+        command = our_command("measure", "--out", str(folder))
+        way = "" if is_published(folder) else f"; {command} makes one"
         raise BadInput(f"{folder}: no measurement here (no {ROUNDS}){way}")
     slots: list[Slot] = []
     others: list[dict[str, Any]] = []

@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import platform
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +32,7 @@ from harness.rows.store import has_begun, read_cases, read_info, read_rows
 from harness.running.looking import look_at
 from harness.running.session import Request as RunRequest
 from harness.running.session import run
-from harness.text import counted
+from harness.text import counted, our_command
 
 SUITES = {
     "quick": (MEASURED,),
@@ -118,7 +117,7 @@ def _measure_in(
     if not any(trace.solved_by for trace in traces):
         raise BadInput(
             "no backend solves any of these cases with a valid instance; see "
-            f"`{shlex.join(['grammarbench', 'table', str(folder)])}`"
+            f"{our_command('table', str(folder))}"
         )
     if repeated := _in_a_further_suite(folder, traces):
         stand = "stands in two suites, and is" if repeated == 1 else "stand in two suites, and are"

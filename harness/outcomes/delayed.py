@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from harness.outcomes.expected import arm_of_row
 from harness.rows.row import Before, Row
-from harness.text import counted
+from harness.text import counted, some
 
 MOST, MOST_TOLD = 4, 40
 """Cases that the one line names, and that a page or a file tells of one by one, at most."""
@@ -78,5 +78,4 @@ def lines(cases: Sequence[Delayed]) -> list[str]:
 
 
 def _names(cases: Sequence[Delayed]) -> str:
-    more = f" and {len(cases) - MOST:,} more" if len(cases) > MOST else ""
-    return "; ".join(f"{delayed.case} ({delayed.suite}, {delayed.arm})" for delayed in cases[:MOST]) + more
+    return some([f"{delayed.case} ({delayed.suite}, {delayed.arm})" for delayed in cases], MOST, "; ")

@@ -13,7 +13,7 @@ from harness.outcomes.answer import BackendAnswer, CaseAnswer, evidence, risks_b
 from harness.outcomes.case_state import CaseState
 from harness.outcomes.repro_command import case_word
 from harness.rows.store import read_info
-from harness.text import Console, command, counted, duration, grid, listed, one_line
+from harness.text import Console, command, counted, duration, grid, listed, one_line, some
 
 MOST_LINES = 40
 """Schemas that the table names; those that work everywhere are left out first."""
@@ -166,18 +166,12 @@ def _refusals(able: Sequence[BackendAnswer]) -> Iterator[str]:
                 by_reason.setdefault(evidence(case, LONGEST_REASON) or "without a reason", []).append(
                     case.case
                 )
-            said = [f"{_some(names)} ({reason})" for reason, names in by_reason.items()]
+            said = [f"{some(names, MOST_NAMES)} ({reason})" for reason, names in by_reason.items()]
             more = len(said) - MOST_REFUSALS
             yield (
                 f"  {backend.name}: {'; '.join(said[:MOST_REFUSALS])}"
                 f"{'; and for ' + counted(more, 'more reason') if more > 0 else ''}"
             )
-
-
-def _some(names: Sequence[str]) -> str:
-    """Returns the names, or the first ones and how many more there are."""
-    more = len(names) - MOST_NAMES
-    return f"{', '.join(names[:MOST_NAMES])}{f' and {more} more' if more > 0 else ''}"
 
 
 def _costs(able: Sequence[BackendAnswer], console: Console) -> str:
@@ -231,10 +225,8 @@ def _changes(advice: Advice) -> list[str]:
     if len(advice.changes) > MOST_CHANGES:
         lines.append(f"  {len(advice.changes) - MOST_CHANGES} more: {advice.folder / 'rewrites.jsonl'}")
     if advice.unchanged:
-        names = ", ".join(one_line(name, 30) for name in advice.unchanged[:MOST_CHANGES])
-        left = len(advice.unchanged) - MOST_CHANGES
-        more = f" and {left} more" if left > 0 else ""
-        lines.append(f"For these no rewrite was found that helps: {names}{more}.")
+        names = some([one_line(name, 30) for name in advice.unchanged], MOST_CHANGES)
+        lines.append(f"For these no rewrite was found that helps: {names}.")
     if advice.not_looked_at:
         lines.append(f"For {counted(advice.not_looked_at, 'more case')} no rewrite was looked for.")
     if advice.unsatisfiable:

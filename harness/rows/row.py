@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from harness.backend.arm import Arm
+from harness.text import some
 
 Status = Literal[
     "ok", "unsupported", "invalid", "backend_error", "crash", "timeout", "oom", "harness_error", "skipped"
@@ -263,10 +264,9 @@ def contested_lines(suites: dict[str, dict[str, Any]]) -> list[str]:
             by_reason.setdefault(why, []).extend(names)
     lines = []
     for why, names in by_reason.items():
-        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         one = "instance" if len(names) == 1 else "instances"
         lines.append(
-            f"{len(names)} {one} {why}: {'; '.join(names[:NAMED])}{more}; no backend is judged by "
+            f"{len(names)} {one} {why}: {some(names, NAMED, '; ')}; no backend is judged by "
             f"{'it' if one == 'instance' else 'them'}"
         )
     return lines

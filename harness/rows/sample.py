@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.rows.row import RunInfo
+from harness.text import some
 
 ONCE = {"quick": 20, "default": 12}
 """Most cases of a suite, by profile, in runs of before the field `cases_in_all`, which do not say how many
@@ -36,9 +37,8 @@ def _some_checks(checks: Sequence[str]) -> str:
     """Returns what is said of a run that made some checks only; empty for one that made all."""
     if not checks:
         return ""
-    named = ", ".join(name.replace("_", " ") for name in checks[:NAMED])
-    more = f" and {len(checks) - NAMED} more" if len(checks) > NAMED else ""
-    return f"a run of {len(checks)} check{'s' * (len(checks) > 1)} only: {named}{more}"
+    named = some([name.replace("_", " ") for name in checks], NAMED)
+    return f"a run of {len(checks)} check{'s' * (len(checks) > 1)} only: {named}"
 
 
 def sample(suites: Mapping[str, Mapping[str, Any]], profile: str) -> str:

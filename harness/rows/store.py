@@ -31,7 +31,7 @@ from harness.rows.line import problem_with
 from harness.rows.row import FORMAT, End, Row, RunInfo, identity, row_from_json
 from harness.rows.sessions import with_sessions
 from harness.shape import bounded_lines, json_line
-from harness.text import counted, one_line
+from harness.text import counted, one_line, some
 
 Samples = NDArray[np.int64]
 
@@ -81,8 +81,7 @@ def _runs_below(folder: Path) -> str:
         runs = sorted(path.name for path in folder.iterdir() if has_rows(path))
     except OSError:
         return ""
-    more = len(runs) - MOST_NAMED
-    return ", ".join(runs[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+    return some(runs, MOST_NAMED)
 
 
 def is_published(folder: Path) -> bool:

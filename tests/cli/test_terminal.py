@@ -28,7 +28,7 @@ from harness.errors import BadInput
 from harness.outcomes import compare
 from harness.outcomes.case_state import CaseState
 from harness.report import run_summary
-from harness.text import PIPE, Console, command, grid, shorten
+from harness.text import PIPE, Console, command, grid, our_command, shorten, some
 
 OLD = Arm("toy", "1", "", "toy", ("regex",), "bitmask")
 NEW = replace(OLD, version="2")
@@ -379,3 +379,12 @@ def test_a_terminal_that_is_narrow_is_believed(monkeypatch: pytest.MonkeyPatch) 
     assert terminal.console() == Console(57, True)
     monkeypatch.setenv("COLUMNS", "3")
     assert terminal.console().width == terminal.NARROWEST
+
+
+def test_a_command_of_ours_stands_in_a_sentence_as_a_shell_takes_it() -> None:
+    assert our_command("measure", "--out", "my runs") == "`grammarbench measure --out 'my runs'`"
+
+
+def test_names_beyond_a_few_are_counted() -> None:
+    assert (some([], 2), some(["a", "b"], 2), some(["a", "b", "c"], 2)) == ("", "a, b", "a, b and 1 more")
+    assert some(["a"] * 2000, 1, "; ") == "a and 1,999 more"

@@ -14,7 +14,6 @@ from harness.text import listed, one_line
 
 FILE = "advice.json"
 
-
 MOST_NAMES = 6
 """Schemas that are named of those that no document fits."""
 
@@ -34,9 +33,8 @@ def no_document_sentence(names: Sequence[str]) -> str:
     shown = [one_line(name, 30) for name in names[:MOST_NAMES]]
     left = len(names) - MOST_NAMES
     fits = f"No document fits {listed([*shown, f'{left} more'] if left > 0 else shown)}"
-    if len(names) == 1:
-        return f"{fits}: a backend that refuses it is right, so look at the schema itself."
-    return f"{fits}: a backend that refuses them is right, so look at the schemas themselves."
+    it, itself = ("it", "schema itself") if len(names) == 1 else ("them", "schemas themselves")
+    return f"{fits}: a backend that refuses {it} is right, so look at the {itself}."
 
 
 def verb_for(engine: str) -> str:

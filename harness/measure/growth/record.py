@@ -5,7 +5,6 @@ Nothing in it is a fit or a verdict: those are functions of it (`harness.measure
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypedDict
@@ -13,6 +12,7 @@ from typing import Any, Literal, TypedDict
 from harness.errors import BadInput
 from harness.rows.appending import RecordLines, encoded, reopened, write_lines
 from harness.shape import shaped
+from harness.text import our_command
 
 FILE = "growth.jsonl"
 
@@ -198,7 +198,7 @@ def read_growth(folder: Path) -> Grown:
     if not has_growth(folder):
         raise BadInput(
             f"{folder}: no measurement of growth here (no {FILE}); "
-            f"`{shlex.join(['grammarbench', 'measure', 'growth', '--out', str(folder)])}` makes one"
+            f"{our_command('measure', 'growth', '--out', str(folder))} makes one"
         )
     points: dict[tuple[int, str, str, str, int], Point] = {}
     blocks: dict[tuple[int, str, str], list[Block]] = {}

@@ -3,7 +3,6 @@ copy's bandwidth."""
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from harness.errors import BadInput
 from harness.measure.kernels.session import FILE, FORMAT
 from harness.measure.kernels.timing import COPY
 from harness.shape import shaped, whole_lines
+from harness.text import our_command
 
 Row = dict[str, Any]
 POINT = ("threads", "dtype", "vocabulary", "share", "batch")
@@ -47,7 +47,7 @@ def read(folder: Path) -> StoredKernels:
     if not path.is_file():
         raise BadInput(
             f"{path} cannot be read (there is no such file); "
-            f"`{shlex.join(['grammarbench', 'measure', 'kernels', '--out', str(folder)])}` makes it"
+            f"{our_command('measure', 'kernels', '--out', str(folder))} makes it"
         )
     rows: list[Row] = []
     for number, line in whole_lines(path):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from harness.outcomes.answer.cases import DESCRIPTIONS, CaseAnswer, Proof, telling
 from harness.outcomes.answer.words import MOST_CONSTRAINTS, coded
 from harness.outcomes.case_state import CaseState
-from harness.text import listed, one_line, shorten
+from harness.text import listed, one_line, shorten, some
 
 LONGEST_EVIDENCE = 160
 """Characters of what stands beside a state."""
@@ -21,9 +21,7 @@ def evidence(case: CaseAnswer, longest: int = LONGEST_EVIDENCE) -> str:
     if proof is None or case.state in (CaseState.WORKS, CaseState.NOT_JUDGED):
         return ""
     if names := telling(case.state, case.constraints):
-        left = len(names) - MOST_CONSTRAINTS
-        named = ", ".join(coded(name) for name in names[:MOST_CONSTRAINTS])
-        return f"{named}{f' and {left} more' if left > 0 else ''}"
+        return some([coded(name) for name in names], MOST_CONSTRAINTS)
     if case.state == CaseState.VALID_REFUSED and proof.document:
         return f"`{shorten(proof.document, longest)}` is valid"
     if case.state == CaseState.OTHER_FAULT:

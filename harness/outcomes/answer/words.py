@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from harness.outcomes.answer.backends import BackendAnswer
 from harness.outcomes.answer.cases import DESCRIPTIONS, CaseKey, telling
 from harness.outcomes.case_state import CaseState
-from harness.text import counted, duration, listed
+from harness.text import counted, duration, listed, some
 
 MOST_CONSTRAINTS = 3
 MOST_BACKENDS = 2
@@ -207,9 +207,8 @@ def _goes_wrong(backend: BackendAnswer, *equals: BackendAnswer) -> dict[CaseStat
         names = telling(state, backend.constraints(state))
         if any(set(telling(state, other.constraints(state))) != set(names) for other in equals):
             names = ()
-        shown = ", ".join(coded(name) for name in names[:MOST_CONSTRAINTS])
-        more = f" and {len(names) - MOST_CONSTRAINTS} more" if len(names) > MOST_CONSTRAINTS else ""
-        clauses[state] = words.format(f"{number:,}") + (f" ({shown}{more})" if shown else "")
+        shown = some([coded(name) for name in names], MOST_CONSTRAINTS)
+        clauses[state] = words.format(f"{number:,}") + (f" ({shown})" if shown else "")
     return clauses
 
 

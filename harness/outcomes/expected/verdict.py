@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,7 +28,7 @@ from harness.outcomes.settings import digests, other_inputs, other_vocabularies
 from harness.rows.row import RunInfo, note
 from harness.rows.sample import cases_left_out
 from harness.rows.store import read_info
-from harness.text import counted
+from harness.text import counted, our_command
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ def compare_with_record(folder: Path, path: Path) -> Verdict:
     if different := recorded.different(info.effort, info.decode, info.seed, info.vocabularies):
         raise BadInput(
             f"{folder} cannot be held against {path}: {different}; "
-            f"`{shlex.join(['grammarbench', 'run', '--expect', str(path)])}` walks as recorded"
+            f"{our_command('run', '--expect', str(path))} walks as recorded"
         )
     if others := other_vocabularies(str(path), str(folder), recorded.digests, digests(info.vocabularies)):
         raise BadInput(f"{folder} cannot be held against {path}: {'; '.join(others)}")

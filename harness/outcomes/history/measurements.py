@@ -13,7 +13,6 @@ import gzip
 import hashlib
 import math
 import re
-import shlex
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,7 +30,7 @@ from harness.measure.statistics import geometric_mean
 from harness.outcomes.history.alert_rule import Event, State, events, state
 from harness.rows.appending import encoded
 from harness.shape import json_line, shaped
-from harness.text import counted
+from harness.text import counted, our_command
 
 HISTORY = 1
 """The form of the files."""
@@ -189,11 +188,11 @@ def safe_name(text: str) -> str:
 def refuse_no_folder(history: Path) -> None:
     """Raises BadInput if there is no folder where a history is to be."""
     if not history.is_dir():
-        raise BadInput(f"{history} is no folder; `{_adding(history)}` begins one")
+        raise BadInput(f"{history} is no folder; {_adding(history)} begins one")
 
 
 def _adding(history: Path) -> str:
-    return shlex.join(["grammarbench", "history", str(history), "--add", "RUN"])
+    return our_command("history", str(history), "--add", "RUN")
 
 
 def read_entries(history: Path) -> dict[tuple[str, str], list[Entry]]:
@@ -316,7 +315,7 @@ def measurements_text(history: Path) -> str:
     """Returns what there is: what is in alert or better, one by one; the rest counted."""
     workloads = read_entries(history)
     if not workloads:
-        return f"{history}: no measurement yet; `{_adding(history)}`"
+        return f"{history}: no measurement yet; {_adding(history)}"
     lines = []
     for (hardware, workload), entries in workloads.items():
         runs = len({entry.run for entry in entries})

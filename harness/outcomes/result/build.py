@@ -23,7 +23,7 @@ from harness.rows.machine import hardware, hardware_key
 from harness.rows.row import Row, RunInfo
 from harness.rows.sample import sample_of
 from harness.rows.store import read_end, read_info, read_rows, read_samples, why_not_whole
-from harness.text import counted, one_line
+from harness.text import counted, one_line, some
 
 HEADLINE = ("conformance", "walks_under_constrained", "tbm_p50_us")
 """The metrics over rows that are headline figures; with the measured ratios they are a few series per
@@ -305,12 +305,11 @@ def _changes(pair: compare.Pair) -> Iterator[Change]:
             yield Change(KINDS[case.kind], name, one_line(what))
     for (count, is_worse), every in _alike(pair.counted).items():
         cases = [f"{case.before} -> {case.after} ({case.case})" for case in every]
-        left_out = f" and {len(cases) - EXAMPLES} more" if len(cases) > EXAMPLES else ""
         number = f" in {len(cases)} cases" if len(cases) > 1 else ""
         yield Change(
             "worse" if is_worse else "other",
             name,
-            one_line(f"{count}{number}: {', '.join(cases[:EXAMPLES])}{left_out}"),
+            one_line(f"{count}{number}: {some(cases, EXAMPLES)}"),
         )
     for time in pair.times:
         if time.verdict in ("regressed", "improved"):

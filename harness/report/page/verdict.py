@@ -11,6 +11,7 @@ from harness.outcomes.result import Change, Gate, result_of
 from harness.report.page.inputs import Inputs
 from harness.report.site.trend import short
 from harness.rows.store import NO_END
+from harness.text import some
 
 LINES = 5
 """The most changes that the verdict lists."""
@@ -202,5 +203,4 @@ def facts(inputs: Inputs) -> tuple[tuple[str, str], ...]:
 
 
 def _listed(values: Iterable[str]) -> str:
-    distinct = list(dict.fromkeys(value[:60] for value in values))
-    return ", ".join(distinct[:8]) + (f" and {len(distinct) - 8} more" if len(distinct) > 8 else "")
+    return some(list(dict.fromkeys(value[:60] for value in values)), 8)

@@ -7,7 +7,6 @@ setting, each setting whose texts were scored, and each loss; then the end. A li
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -22,6 +21,7 @@ from harness.rows.store import read_integers
 from harness.serve.decode.goodness import PLACE_COLUMNS, Goodness, ScoredText
 from harness.serve.decode.setting import Setting
 from harness.shape import shaped
+from harness.text import our_command
 from harness.walk.loop.outcome import STEP, Account, Completed
 
 PROTOCOL = 1
@@ -234,7 +234,7 @@ def read_decoding(folder: Path) -> Decoding:
     if not has_decoding(folder):
         raise BadInput(
             f"{folder}: no decoding here (no {LINES}); "
-            f"`{shlex.join(['grammarbench', 'decode', '--out', str(folder)])}` makes one"
+            f"{our_command('decode', '--out', str(folder))} makes one"
         )
     figures = read_integers(folder / FIGURES)
     children, batches, losses, goodness, end = [], [], [], [], None

@@ -8,7 +8,6 @@ that file before the line. Nothing here is a mean or a percentile.
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -23,6 +22,7 @@ from harness.serve.live.asking import Sampling
 from harness.serve.live.client import Deadlines
 from harness.serve.live.load import Load
 from harness.shape import shaped
+from harness.text import our_command
 
 PROTOCOL = 1
 """The version of the files and of the way of measuring. A change that makes two records incomparable raises
@@ -152,7 +152,7 @@ def read_session(folder: Path) -> Lived:
     if not has_session(folder):
         raise BadInput(
             f"{folder}: no live session here (no {LINES}); "
-            f"`{shlex.join(['grammarbench', 'live', 'URL', '--out', str(folder)])}` makes one"
+            f"{our_command('live', 'URL', '--out', str(folder))} makes one"
         )
     figures = read_integers(folder / FIGURES)
     answers: dict[tuple[int, int], Answer] = {}
