@@ -167,6 +167,10 @@ class Client:
                 raise RequestFailure(
                     "malformed", "stream", f"no stream of events but {kind or 'no content type'}: {said}"
                 )
+            packed = response.headers.get("content-encoding", "").strip().lower()
+            if packed not in ("", "identity"):
+                why = f"a content-encoding that was not asked for: {self.key.scrub(packed)[:40]!r}"
+                raise RequestFailure("malformed", "stream", why)
             await self._listen(response, collected, wait)
 
     async def _said(self, response: Any) -> str:

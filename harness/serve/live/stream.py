@@ -76,6 +76,8 @@ class Collected:
             self._choice(choices[0], now)
 
     def _choice(self, choice: dict[str, Any], now: int) -> None:
+        if type(index := choice.get("index")) is int and index != 0:
+            raise BadStream(f"a choice of index {str(index)[:20]}, where one answer was asked for")
         reason = choice.get("finish_reason")
         holder = self._holder(choice)
         if holder is None and not isinstance(reason, str):
@@ -166,6 +168,8 @@ class Collected:
     def heard(self, end: End, phase: str, why: str, done_ns: int) -> Heard:
         """Returns everything that was received, as a Heard."""
         written = "".join(self.pieces)
+        # No tokens beside a text are no count of its tokens.
+        output = self.usage.output or (None if self.message_ns else self.usage.output)
         text = self.scrub(written)
         return Heard(
             end=end,
@@ -182,7 +186,7 @@ class Collected:
             messages=self.messages,
             empty=self.empty,
             received_bytes=self.received_bytes,
-            usage=self.usage,
+            usage=Usage(self.usage.prompt, output),
             timings=self.timings,
             why=why,
             instead=self.instead if end in ANSWERED else "",

@@ -143,6 +143,32 @@ def test_what_comes_in_place_of_the_text_is_told(name: str) -> None:
     assert answer(heard).is_answered is (not heard.instead and heard.end != "aborted")
 
 
+@pytest.mark.parametrize(("said", "counted"), [(0, 2), (-1, 2), (3, 3)])
+def test_a_count_of_no_tokens_beside_text_is_none(said: int, counted: int) -> None:
+    usage = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": said}}
+    heard = heard_of(streaming(reason("stop", delta={}), usage, "[DONE]", texts=("1", "2")))
+    assert heard.usage.prompt == 7 and answer(heard).tokens == counted
+
+
+def test_a_second_choice_is_no_part_of_the_answer() -> None:
+    second = {"choices": [{"index": 1, "delta": {"content": "99"}, "finish_reason": None}]}
+    heard = heard_of(streaming(second, reason("stop", delta={}), "[DONE]"))
+    assert (heard.end, heard.text) == ("malformed", "12")
+    assert heard.why == "a choice of index 1, where one answer was asked for"
+
+
+@pytest.mark.parametrize(("encoding", "end"), [("gzip", "malformed"), ("Identity", "finished")])
+def test_a_packed_body_is_told_as_such(encoding: str, end: str) -> None:
+    async def behave(talk: faults.Talk) -> None:
+        await talk.head("200 OK", faults.EVENTS, f"content-encoding: {encoding}")
+        await talk.texts(["12"])
+        await talk.finish()
+
+    heard = heard_of(behave)
+    assert heard.end == end
+    assert heard.why == ("a content-encoding that was not asked for: 'gzip'" if end == "malformed" else "")
+
+
 def test_a_refusal_that_is_no_string_is_malformed() -> None:
     heard = heard_of(streaming(delta(refusal=["no"]), reason("stop", delta={}), texts=()))
     assert (heard.end, heard.why) == ("malformed", "text that is no string")
