@@ -49,15 +49,34 @@ def spec_of(of: OfABackend, version: str, released: bool = True) -> str:
 def more(verb: str, runs: Sequence[tuple[Path, RunInfo]], specs: Sequence[str], *options: str) -> str:
     """Returns the command `verb` for what the runs walked, to be copied into a shell; DIR and A,B stand for
     what no run says."""
+    suites = list(dict.fromkeys(suite for _, info in runs for suite in suites_of(info)))
+    vocabularies = list(dict.fromkeys(name for _, info in runs for name in info.vocabularies))
+    return worded(verb, runs[0][0] if runs else None, suites, vocabularies, specs, *options)
+
+
+def worded(
+    verb: str,
+    folder: Path | None,
+    suites: Sequence[str],
+    vocabularies: Sequence[str],
+    specs: Sequence[str],
+    *options: str,
+) -> str:
+    """Returns the command `verb` with these words, whose output lies beside the folder; DIR and A,B stand for
+    what is not known."""
     words = ["grammarbench", *(["measure"] if verb == "kernels" else []), verb]
     if verb != "kernels":
-        words += dict.fromkeys(suite for _, info in runs for suite in suites_of(info))
+        words += suites
     words += ["--backends", ",".join(specs) or "A,B"]
-    vocabularies = list(dict.fromkeys(name for _, info in runs for name in info.vocabularies))
     if vocabularies and verb != "kernels":
         words += ["--vocabularies", vocabularies[0] if verb in ONE_VOCABULARY else ",".join(vocabularies)]
-    folder = f"{runs[0][0].name}-{SUFFIX[verb]}" if runs else "DIR"
-    return shlex.join([*words, *options, "--out", folder])
+    out = "DIR" if folder is None else f"{folder.name}-{SUFFIX[verb]}"
+    return shlex.join([*words, *options, "--out", out])
+
+
+def is_live(info: RunInfo) -> bool:
+    """Returns whether the run is a session with a live server, whose rows no other command makes."""
+    return info.argv[:1] == ("live",)
 
 
 def how_to_complete(folder: Path, info: RunInfo) -> str:
@@ -71,7 +90,7 @@ def resume(folder: Path, info: RunInfo) -> str:
     """Returns the command that completes an incomplete run, or the advice that rests on it; nothing for a
     live session. If no command of ours made the run, or it was put together, it is `run --resume` with the
     folder and what it holds of its options."""
-    if info.argv[:1] == ("live",):
+    if is_live(info):
         return ""
     experiment = folder / EXPERIMENT
     if info.argv[:1] == ("merge",) and experiment.is_file():

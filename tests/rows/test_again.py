@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 import synthetic
+from decode_runs import Played, decoding
+from report_folders import STEPWISE, TEXTS, write_decoding, write_rows
 
 from harness.backend.arm import Arm
 from harness.cli.main import main, parser
+from harness.report.page.page import render
 from harness.rows.again import how_to_complete, more, resume, spec_of, suites_of
 from harness.rows.row import RunInfo
 from harness.rows.store import read_info
@@ -143,3 +146,43 @@ def test_the_page_s_commands_run_as_printed(tmp_path: Path, monkeypatch: pytest.
     assert (
         main([*measure[0][1:], "--forks", "1"]) in (0, 4) and read_info(tmp_path / "my run-measured").suites
     )
+
+
+def printed_on(*folders: Path) -> set[str]:
+    return {html.unescape(each) for each in re.findall(PRINTED, render(list(folders)))}
+
+
+def test_no_command_measures_a_live_server(tmp_path: Path) -> None:
+    engine = Arm("engine", "0.12", "", "", ("json_schema",), "bitmask")
+    header = synthetic.info([engine], run="session", argv=("live", "http://x"))
+    row = synthetic.row(backend="engine", backend_version="0.12")
+    live = synthetic.write_run(tmp_path / "live", [[(row, b"")]], header)
+    assert printed_on(live) == set(), "a run on the server's model was printed"
+    rows = write_rows(synthetic, tmp_path / "run", cases=2)
+    assert printed_on(live, rows) == printed_on(rows) and len(printed_on(rows)) == 3
+
+
+def test_suites_of_bare_schemas_are_not_decoded(tmp_path: Path) -> None:
+    """Their documents are made, and `decode` makes none: the command ended with 2."""
+    bare = {"s": {"version": "", "sha256": "", "cases": 1, "instances": 9, "generated": 9}}
+    for number, suites in enumerate((bare, bare | {"t": bare["s"] | {"instances": 10}})):
+        walks = [[(synthetic.row(), b"")]]
+        run = synthetic.write_run(tmp_path / str(number), walks, synthetic.info(suites=suites))
+        assert not any(each.startswith("grammarbench decode") for each in printed_on(run))
+
+
+def test_a_decoding_says_its_suites_and_vocabulary_where_there_is_no_run(tmp_path: Path) -> None:
+    record = decoding({STEPWISE: {"alpha": Played(TEXTS)}})
+    settings = (replace(STEPWISE, rate=9.0, workload="mine"), replace(STEPWISE, rate=9.0, workload="enums"))
+    argv = ("decode", "my suites/mine.jsonl", "enums", "--backends", "alpha")
+    setup = replace(record.setup, settings=settings, argv=argv)
+    folder = write_decoding(tmp_path / "d", replace(record, setup=setup))
+    assert printed_on(folder) == {
+        "grammarbench run 'my suites/mine.jsonl' decode --backends alpha==1 --vocabularies tekken "
+        "--out d-walked",
+        "grammarbench measure 'my suites/mine.jsonl' decode --backends alpha==1 --vocabularies tekken "
+        "--out d-measured",
+        "grammarbench decode 'my suites/mine.jsonl' enums --backends alpha==1 --vocabularies tekken "
+        "--strategies stepwise,jump_forward --out d-decoded",
+        "grammarbench measure kernels --backends alpha==1 --out d-kernels",
+    }

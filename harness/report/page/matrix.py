@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from harness.report.figures import ratios
 from harness.report.figures.estimates import Estimate
 from harness.report.page import decodes
+from harness.report.page.commands import commands
 from harness.report.page.inputs import Inputs, Subject
 from harness.report.page.matrix_cells import ColumnFigures, MatrixCell, MatrixColumn, cells_of
 from harness.report.page.matrix_outcomes import memory, outcomes
 from harness.report.page.matrix_presets import Preset, presets_of
 from harness.report.page.matrix_times import COLD, RATIOS, WARM, cold, jump_gain, overhead, ratio, warm
-from harness.rows.again import more, spec_of
 
 
 @dataclass(frozen=True)
@@ -50,18 +50,18 @@ def matrix(inputs: Inputs, common: set[tuple[str, str]]) -> Matrix:
         known.append(("Warm mask", [warm(subjects, key, level, by) for key, level in WARM.items()]))
         known.append(("Measured, over the reference", [ratio(subjects, key, by) for key in RATIOS]))
     else:
-        missing.append(("Warm mask times", commands(inputs)["measure"]))
+        missing.append(("Warm mask times", "measure"))
     sizes = decodes.chosen(decodes.batches(inputs))
     if sizes:
         known.append(("TPOT over no grammar", [overhead(subjects, size) for size in sizes]))
         known.append(("Jump-forward", [jump_gain(subjects)]))
     else:
-        missing.append(("TPOT, overhead over batch sizes and jump-forward", commands(inputs)["decode"]))
+        missing.append(("TPOT, overhead over batch sizes and jump-forward", "decode"))
     if not inputs.kernels:
-        missing.append(("Mask kernels over batch sizes", commands(inputs)["kernels"]))
+        missing.append(("Mask kernels over batch sizes", "kernels"))
     known.append(("Memory", [memory(lines)]))
     if not inputs.lines:
-        missing.append(("Conformance", commands(inputs)["run"]))
+        missing.append(("Conformance", "run"))
     figures = [figure for _, group in known for figure in group]
     columns = [figure.column for figure in figures]
     cells = [cells_of(subjects, figure) for figure in figures]
@@ -71,23 +71,6 @@ def matrix(inputs: Inputs, common: set[tuple[str, str]]) -> Matrix:
     )
     groups = tuple((title, len(group)) for title, group in known)
     presets = tuple(presets_of(subjects, columns, estimates))
-    return Matrix(groups, tuple(columns), rows, presets, len(common) or None, tuple(missing), estimates)
-
-
-def commands(inputs: Inputs) -> dict[str, str]:
-    """Returns the commands that would measure what is missing, by what they measure."""
-    runs = [(run.folder, run.info) for run in (*inputs.runs, *inputs.scouting)]
-    released = (
-        {arm.backend for _, info in runs for arm in info.arms if arm.distribution}
-        if runs
-        else {subject.backend for subject in inputs.subjects}
-    )
-    specs = list(
-        dict.fromkeys(
-            spec_of(subject, subject.version, subject.backend in released)
-            for subject in inputs.subjects
-            if subject.line is None or not subject.line.is_control
-        )
-    )
-    made = {verb: more(verb, runs, specs) for verb in ("run", "measure", "kernels")}
-    return made | {"decode": more("decode", runs, specs, "--strategies", "stepwise,jump_forward")}
+    known_commands = commands(inputs)
+    by_command = tuple((what, known_commands[verb]) for what, verb in missing if verb in known_commands)
+    return Matrix(groups, tuple(columns), rows, presets, len(common) or None, by_command, estimates)
