@@ -30,6 +30,7 @@ from report_folders import (
 
 from harness.backend.arm import Arm
 from harness.errors import BadInput
+from harness.measure.statistics import quantile_interval
 from harness.outcomes.metrics import METRICS, Metric, values_of
 from harness.outcomes.summary import ArmSummary, CheckSummary, common_solved, read_arms
 from harness.report.figures import charts, pareto_chart
@@ -78,6 +79,16 @@ def test_an_interval_of_a_quantile_covers_it() -> None:
         missed += not found.bounds[0] <= 1e6 <= found.bounds[1]
         naive += not apart.bounds[0] <= 1e6 <= apart.bounds[1]
     assert missed <= 6 and naive > 30
+
+
+@pytest.mark.parametrize("cases", [7, 8, 40])
+def test_a_median_has_one_interval_on_page_and_in_tables(cases: int) -> None:
+    random = np.random.default_rng(5)
+    groups = [np.rint(1e6 * np.exp(random.normal(0, 1, 6))).astype(np.int64) for _ in range(cases)]
+    found = quantile(groups, 0.5)
+    assert found is not None
+    assert found.bounds == quantile_interval([group.astype(float) for group in groups], 0.5)
+    assert (found.bounds is None) == (cases < 8) == (found.why == "few cases")
 
 
 def test_the_best_is_shared_where_intervals_overlap() -> None:

@@ -18,13 +18,14 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.measure.statistics import LEVEL, has_tail, student_quantile
+from harness.measure.statistics import LEVEL, has_tail, quantile_interval, student_quantile
 from harness.outcomes.outcome import Counts
 
 Z = NormalDist().inv_cdf(1 - (1 - LEVEL) / 2)
 """The quantile of the normal distribution that bounds an interval at LEVEL."""
 MANY = 1000
 """Groups beyond which Student's distribution is the normal one to three digits, and slow to reckon."""
+MEDIAN = 0.5
 
 
 @dataclass(frozen=True)
@@ -81,9 +82,10 @@ def conformance(counts: Counts) -> Estimate | None:
 def quantile(groups: Sequence[NDArray[np.int64]], level: float) -> Estimate | None:
     """Returns a quantile of all values, as an observed one; None of nothing.
 
-    The values of a group (the tokens of a case) go together, so the interval is that of the share below,
-    whose variance is taken over groups (Woodruff), turned back into values; it has none with fewer than two
-    groups.
+    The values of a group (the tokens of a case) go together. The interval of the median is that of every
+    table (`quantile_interval`), which would want hundreds of groups for a p99. That of another quantile is
+    the interval of the share below, whose variance is taken over groups (Woodruff), turned back into values;
+    it has none with fewer than two groups.
     """
     groups = [group for group in groups if len(group)]
     if not groups:
@@ -93,6 +95,9 @@ def quantile(groups: Sequence[NDArray[np.int64]], level: float) -> Estimate | No
     few = not has_tail(level, len(values))
     if len(groups) < 2:
         return Estimate(value, few=few, why="one case")
+    if level == MEDIAN:
+        bounds = quantile_interval([group.astype(float) for group in groups], level)
+        return Estimate(value, *(bounds or (None, None)), few=few, why="" if bounds else "few cases")
     sizes = np.array([len(group) for group in groups])
     below = np.add.reduceat(values <= value, np.concatenate([[0], np.cumsum(sizes)[:-1]]), dtype=np.int64)
     rest = below - below.sum() / len(values) * sizes
