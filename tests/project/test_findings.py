@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 from places import ROOT
 from scripts import script_of
+
+from harness.errors import OK
 
 STAMP = re.compile(
     r"^What this page found, it found with commit `[0-9a-f]{7,40}` of \d{4}-\d\d-\d\d; ", re.MULTILINE
@@ -22,6 +25,18 @@ def findings() -> ModuleType:
 
 LARGE = ("results", "json_schema_masks")
 """The pages whose tables are of 700,000 rows: half a minute, which `.ci/run` takes and others need not."""
+
+
+PUBLISHED = sorted(path.parent for path in (ROOT / "results" / "published").glob("*/SHA256SUMS"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("folder", PUBLISHED, ids=lambda folder: folder.name)
+def test_the_published_reference_runs_verify(
+    reference: ModuleType, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their pages tell readers to do so. Where a word of a table has changed, --renew writes it anew."""
+    assert reference.main(["--verify", str(folder)]) == OK, capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
