@@ -25,7 +25,6 @@ Z = NormalDist().inv_cdf(1 - (1 - LEVEL) / 2)
 """The quantile of the normal distribution that bounds an interval at LEVEL."""
 MANY = 1000
 """Groups beyond which Student's distribution is the normal one to three digits, and slow to reckon."""
-MEDIAN = 0.5
 
 
 @dataclass(frozen=True)
@@ -95,9 +94,11 @@ def quantile(groups: Sequence[NDArray[np.int64]], level: float) -> Estimate | No
     few = not has_tail(level, len(values))
     if len(groups) < 2:
         return Estimate(value, few=few, why="one case")
-    if level == MEDIAN:
+    if level == 0.5:
         bounds = quantile_interval([group.astype(float) for group in groups], level)
-        return Estimate(value, *(bounds or (None, None)), few=few, why="" if bounds else "few cases")
+        if bounds is None:
+            return Estimate(value, few=few, why="few cases")
+        return Estimate(value, *bounds, few)
     sizes = np.array([len(group) for group in groups])
     below = np.add.reduceat(values <= value, np.concatenate([[0], np.cumsum(sizes)[:-1]]), dtype=np.int64)
     rest = below - below.sum() / len(values) * sizes
