@@ -50,6 +50,7 @@ from harness.report.page.sections.masks import mask_times
 from harness.report.page.sections.pareto import pareto
 from harness.report.page.verdict import verdict
 from harness.report.tables.instances import backend_text, metrics_frame
+from harness.text import duration
 
 # -------------------------------------------------------------------------------------------------- estimates
 
@@ -387,6 +388,34 @@ def test_requests_without_their_grammar_are_counted_and_give_no_time(tmp_path: P
     alpha, beta, none = drawn.charts[1].rows
     assert (alpha, none[1][:5]) == (("alpha", "–"), "10 ms") and beta[1].startswith("12 ms")
     assert drawn.counts[0] in Page(render([tmp_path / "decode"])).text
+
+
+def test_the_median_request_of_a_decoding_is_that_of_the_terminal(tmp_path: Path) -> None:
+    """Medians were taken per fork, between two requests, and then averaged; an interval of two forks that are
+    far apart had bounds of centuries."""
+    texts = {"a": (1,) * 12, "b": (1, 2, 1), "c": (3, 1)}
+    for number, (noise, forks) in enumerate(((0.05, 5), (0.05, 12), (1.5, 2))):
+        record = decoding({STEPWISE: {"alpha": Played(texts, 11.0, noise)}}, forks=forks)
+        inputs = read_inputs([write_decoding(tmp_path / str(number), record)])
+        (cell,) = inputs.decoded[0].cells
+        ((_, shown), _) = scaling(inputs)[0].charts[1].rows
+        levels = inputs.decoded[0].values(cell)["tpot"]
+        assert isinstance(levels, dict) and levels["p50"] is not None
+        assert shown.startswith(f"{duration(levels['p50'])} ["), shown
+        assert shown.endswith(", >99×]") == (forks == 2), shown
+
+
+def test_what_arrived_at_a_rate_is_a_table(tmp_path: Path) -> None:
+    opened = replace(STEPWISE, rate=40.0, arrivals="gamma")
+    sides = {"alpha": Played(TEXTS, 11.0, fallback=("b",))}
+    folder = write_decoding(tmp_path / "decode", decoding({opened: sides}, plain=Played(TEXTS, 10.0)))
+    (drawn,) = scaling(read_inputs([folder]))
+    free, ours = drawn.open_loads
+    assert free[:6] == ("calls ×1, 40/s (gamma)", "alpha", "none", "10 ms", "10 ms", "80 ms")
+    assert ours[:6] == ("calls ×1, 40/s (gamma)", "alpha", "stepwise", "11 ms", "11 ms", "132 ms")
+    text = Page(render([folder])).text
+    assert "No chart over batch sizes" in text and "Nothing to draw" not in text
+    assert "Goodput: TTFT <= 500 ms, TPOT <= 50 ms." in text and " ".join(ours) in text
 
 
 def test_an_arm_whose_calls_nobody_timed_has_no_curve(synthetic: ModuleType, tmp_path: Path) -> None:

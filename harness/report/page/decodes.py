@@ -121,6 +121,9 @@ def about(decoded: Decoded) -> str:
     return f"{setup.model[:60]}{shape} on {where}; vocabulary {setup.vocabulary[:60]}; {often}"
 
 
-def upper(value: float, say: Callable[[float], str]) -> str:
-    """Returns the upper bound of an interval in words; one fork gives none."""
-    return say(value) if math.isfinite(value) else "∞"
+def upper(value: float, say: Callable[[float], str], most: float = 99.0, beyond: str = ">99") -> str:
+    """Returns the upper bound of an interval in words; one fork gives none. A bound above `most` says no more
+    than `beyond`, as on the terminal."""
+    if not math.isfinite(value):
+        return "∞"
+    return say(value) if value <= most else beyond

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,9 @@ from harness.report.page.kernels import applied
 from harness.report.page.section import Section, Values
 from harness.serve.decode import right
 from harness.serve.decode.figures import DecodeCell, Decoded
+from harness.serve.decode.show import median, number
 from harness.serve.requests import latency
+from harness.serve.requests.titles import say
 from harness.text import duration
 from harness.walk.loop.outcome import Completed
 
@@ -28,10 +30,19 @@ def values(page: Content) -> Values | None:
     """Returns the charts of every decode record and of every record of kernels; None where there is neither.
     Raises BadInput."""
     drawn, kernels = scaling(page.inputs), applied(page.inputs)
-    return {"scaling": drawn, "applied": kernels} if drawn or kernels else None
+    if not (drawn or kernels):
+        return None
+    return {"scaling": drawn, "applied": kernels, "open_heads": OPEN, "objectives": latency.OBJECTIVES}
 
 
 SECTION = Section("batches", "Batches", 70, values, "serving")
+
+
+NOT_DRAWN = (
+    "No chart over batch sizes: these are of stepwise decoding with every knob as usual and all requests "
+    "there at the start."
+)
+OPEN = ("Load", "Arm", "Strategy", "TTFT", "TPOT", "E2E", "tok/s", "goodput/s")
 
 
 @dataclass(frozen=True)
@@ -43,6 +54,8 @@ class Scaling:
     counts: tuple[str, ...]
     """For each arm how many of its requests are solved, and how many ran without their grammar."""
     charts: tuple[Chart, ...]
+    open_loads: tuple[tuple[str, ...], ...]
+    """A line for each setting whose requests arrived at a rate, with a cell for each of OPEN."""
 
 
 def scaling(inputs: Inputs) -> list[Scaling]:
@@ -62,7 +75,7 @@ def _scaling(inputs: Inputs, number: int, decoded: Decoded) -> Scaling:
         svg = plots.over_batches(
             f"{name}{number}", f"{title} over batch size: one line per arm", title, runs, times=True
         )
-        charts.append(_chart(f"{title} over batch size", svg, "", runs, duration))
+        charts.append(_chart(f"{title} over batch size", svg, "", runs, duration, lambda value: 99 * value))
     over = []
     for subject, arm in arms:
         points = []
@@ -80,20 +93,38 @@ def _scaling(inputs: Inputs, number: int, decoded: Decoded) -> Scaling:
         times=False,
     )
     caption = "Requests of equal length, each paired with itself without a grammar, in the same round."
-    charts.append(_chart("Overhead over no grammar", svg, caption, over, lambda value: f"{value:+.1%}"))
+    charts.append(
+        _chart("Overhead over no grammar", svg, caption, over, lambda value: f"{value:+.1%}", lambda _: 98.0)
+    )
     note = (
         f"{about(decoded)}. Geometric mean over the workloads {', '.join(workloads) or '(none)'} of the "
-        "median request. "
-        "Ribbons: intervals at 99 %, drawn where they fit into the chart (more forks narrow them); the "
-        "tables have all."
+        "median request of all forks. "
+        "Ribbons: intervals at 99 % over the forks, drawn where they fit into the chart (more forks "
+        "narrow them); the tables have all. Dashed grey: the same requests without a grammar."
     )
+    counts = tuple(_counts(decoded, subject.label, arm) for subject, arm in arms)
     sizes = {cell.setting.batch for _, arm in arms for cell in usual(decoded, arm)}
+    if not sizes:
+        note, charts = f"{about(decoded)}. {NOT_DRAWN}", []
     if len(sizes) == 1:
         note += (
             f" Only batch {sizes.pop()}: how it scales was not measured (grammarbench decode --batch 1,8,32)."
         )
-    counts = tuple(_counts(decoded, subject.label, arm) for subject, arm in arms)
-    return Scaling(decoded.decoding.setup.run, note, counts, tuple(charts))
+    return Scaling(decoded.decoding.setup.run, note, counts, tuple(charts), tuple(_open_loads(decoded)))
+
+
+def _open_loads(decoded: Decoded) -> Iterator[tuple[str, ...]]:
+    """Yields a line for each setting whose requests arrived at a rate; times are medians over these."""
+    for cell in decoded.cells:
+        setting = cell.setting
+        if setting.rate is None:
+            continue
+        found = decoded.values(cell, latency.OBJECTIVES)
+        times = (say(name, median(found, name)) for name in ("ttft", "tpot", "e2e"))
+        rates = (say(name, number(found, name)) for name in ("output_throughput", "goodput"))
+        load = f"{setting.workload} ×{setting.batch}, {setting.rate:g}/s ({setting.arrivals})"
+        how = " ".join([cell.strategy.replace("_", "-"), *(() if cell.role == "none" else setting.unusual)])
+        yield load, cell.arm, how, *times, *rates
 
 
 def _counts(decoded: Decoded, label: str, arm: str) -> str:
@@ -109,14 +140,29 @@ def _counts(decoded: Decoded, label: str, arm: str) -> str:
     return f"{label}: {solved} requests solved{without}"
 
 
+def _log_median(values: Mapping[str, Sequence[float]], workloads: Sequence[str]) -> float | None:
+    """Returns the mean over the workloads of the logarithm of the median request, which is an observed one;
+    None where a workload has none."""
+    medians = [latency.percentiles(values.get(workload, ()))["p50"] for workload in workloads]
+    logs = [math.log(median) for median in medians if median]
+    return float(np.mean(logs)) if logs and len(logs) == len(medians) else None
+
+
 def _chart(
-    title: str, svg: str, caption: str, runs: Sequence[plots.Ribbon], say: Callable[[float], str]
+    title: str,
+    svg: str,
+    caption: str,
+    runs: Sequence[plots.Ribbon],
+    words: Callable[[float], str],
+    most: Callable[[float], float],
 ) -> Chart:
+    """Returns the chart; `most` is the bound for a value above which the bound is 99 times and more."""
     sizes = sorted({point[0] for run in runs for point in run.points})
     rows = []
     for run in runs:
         cells = {
-            batch: f"{say(value)} [{say(low)}, {upper(high, say)}]" for batch, value, low, high in run.points
+            batch: f"{words(value)} [{words(low)}, {upper(high, words, most(value), '>99×')}]"
+            for batch, value, low, high in run.points
         }
         rows.append((run.label, *(cells.get(batch, "–") for batch in sizes)))
     return Chart(title, Markup(svg), caption, ("Arm", *(f"batch {size}" for size in sizes)), tuple(rows))
@@ -128,24 +174,27 @@ def _run(
     figure: Callable[[Completed], float | None],
     subject: Subject | None,
 ) -> plots.Ribbon:
-    """Returns, for each batch, the mean over the workloads of the logarithm of the median request, with a
-    ribbon over the forks."""
+    """Returns, for each batch, the geometric mean over the workloads of the median request, with a ribbon of
+    the forks' own means."""
     points = []
     for batch in sorted({cell.setting.batch for cell in cells}):
+        pooled: dict[str, list[float]] = {}
         by_fork: dict[int, dict[str, list[float]]] = {}
         for cell in cells:
             if cell.setting.batch == batch:
                 for run in cell.warm:
                     values = values_of([request.completed for request in run.completed], figure)
                     by_fork.setdefault(run.fork, {}).setdefault(cell.setting.workload, []).extend(values)
+                    pooled.setdefault(cell.setting.workload, []).extend(values)
+        middle = _log_median(pooled, workloads)
         x = [
-            float(np.mean([math.log(float(np.median(of[workload]))) for workload in workloads]))
+            of_fork
             for _, of in sorted(by_fork.items())
-            if all(of.get(workload) and np.median(of[workload]) > 0 for workload in workloads) and workloads
+            if (of_fork := _log_median(of, workloads)) is not None
         ]
-        if x:
-            estimate = interval(x)
-            points.append((batch, estimate.ratio, estimate.low, estimate.high))
+        if middle is not None and x:
+            estimate, value = interval(x), math.exp(middle)
+            points.append((batch, value, min(estimate.low, value), max(estimate.high, value)))
     return plots.Ribbon(
         None if subject is None else subject.position,
         "no grammar" if subject is None else subject.label,
