@@ -18,7 +18,7 @@ from harness.rows.folder import now
 
 FORMAT = 1
 SAME = {"device": "another device", "torch": "another torch", "versions": "other versions"}
-"""What must be the same in all files of a folder, and what is said of a file where it is not."""
+"""The fields that must be the same in all files of a folder, and the words for a file where one is not."""
 
 
 @dataclass(eq=False)

@@ -1,4 +1,4 @@
-"""By what an object is known as a JSON Schema, and which of its types are the words of another language."""
+"""Tells whether an object is a JSON Schema, and names its types that are words of another language."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ MISNAMED = {
     }.items()
     for word in words.split()
 }
-"""What other languages call a type, in lower case, and its name in JSON Schema; any value has none."""
+"""The words of other languages for a type, in lower case, each with its name in JSON Schema; for `any` it is
+empty."""
 
 
 def is_schema(value: object) -> bool:

@@ -11,7 +11,7 @@ from harness.errors import BadInput
 
 MOST_DIGITS = 4300
 TOO_LONG = "a number of more than 4,300 digits is not read"
-"""What a user is told of a number in a file that is too long for Python's `int`, whose own words advise a
+"""The words for a number in a file that is too long for Python's `int`, whose own words advise a
 call of Python."""
 
 

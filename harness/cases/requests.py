@@ -1,5 +1,5 @@
-"""Where a request to a model server holds the schema or the grammar of its answer, and in what a request may
-be wrapped."""
+"""Finds the schema or the grammar to which a request to a model server holds its answer, also in a request
+that something wraps."""
 
 from __future__ import annotations
 
