@@ -1,4 +1,4 @@
-"""Which schemas no document fits: a backend that refuses such a schema is right."""
+"""Finds the schemas that no document fits: a backend that refuses one is right."""
 
 from __future__ import annotations
 
