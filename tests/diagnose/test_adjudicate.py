@@ -180,7 +180,7 @@ HARMS = {
     "Raises": "it raised RuntimeError",
     "ExitsSilently": "exit code 0",
     "WritesIntoPipes": "it wrote into the pipe",
-    "ClosesDescriptors": "exit code",
+    "ClosesDescriptors": "it closed the pipes",
 }
 
 
