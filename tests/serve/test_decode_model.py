@@ -177,10 +177,12 @@ def test_a_model_that_the_loop_cannot_drive_is_refused(
 def test_a_model_that_says_something_else_over_a_cache_is_refused() -> None:
     found = plain("llama")
     inner = found.model.forward
-    found.model.forward = lambda **given: inner(
-        **given
-        | {"position_ids": None if given.get("past_key_values") is None else given["position_ids"] // 2}
-    )
+
+    def forward(**given: Any) -> Any:
+        has_cache = given.get("cache", given.get("past_key_values")) is not None
+        return inner(**given | {"position_ids": given["position_ids"] // 2 if has_cache else None})
+
+    found.model.forward = forward
     with pytest.raises(BadInput, match="differ from its own"):
         Model(found, "odd", rows=ROWS, positions=POSITIONS, chunk=CHUNK, graphs=False)
 

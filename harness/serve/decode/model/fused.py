@@ -178,10 +178,12 @@ def _classes() -> tuple[type, type, type, type]:
             attention_mask: Tensor | None = None,
             position_embeddings: Turns | None = None,
             past_key_values: Any = None,
+            cache: Any = None,  # its name from transformers 5.24 on
             **others: Any,
         ) -> Tensor:
             assert position_embeddings is not None
-            states, turns, held = hidden_states, position_embeddings, past_key_values
+            states, turns = hidden_states, position_embeddings
+            held = past_key_values if cache is None else cache
             rows, count, _ = states.shape
             alone = held is not None and self.sees_alone(count)
             if alone and (few := few_for(states)) is not None:

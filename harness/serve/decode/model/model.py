@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
+from inspect import signature
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -94,6 +95,9 @@ class Network:
         # ever seen.
         self.capacity = -(-(positions + chunk) // 64) * 64
         self.cache = row_cache(config.num_hidden_layers, rows, self.capacity)
+        named = signature(type(model).forward).parameters
+        self.cache_is = "cache" if "cache" in named else "past_key_values"
+        """The model's name for its cache: `cache` from transformers 5.24 on, which warns of the older one."""
         self.slots = torch.arange(self.capacity, device=self.device)
         self.row_numbers = torch.arange(rows, device=self.device)
         self.seen = torch.zeros((), dtype=self.dtype, device=self.device)
@@ -125,8 +129,8 @@ class Network:
             attention_mask=self.unmasked
             if see_alone(self.model, size.width)
             else attention.masks(self.windows, at, span, self.seen, self.hidden),
-            past_key_values=self.cache,
             use_cache=True,
+            **{self.cache_is: self.cache},
         ).logits
         self.chosen = ()
         return (logits if size.every else logits[:, 0]).float()  # type: ignore[no-any-return]
