@@ -23,8 +23,9 @@ sys.path.insert(0, str(Path(__file__).parent / "parts"))
 from endings import script
 
 from harness.cases.generated.documents import documents_for
+from harness.cases.json_reading import parse_json
 from harness.cases.subschemas import ASSERTIONS, pointer, subschemas
-from harness.cases.suite import find_suite, parse_json, read_cases
+from harness.cases.suite import find_suite, read_cases
 from harness.cli.values import positive
 from harness.errors import OK, BadInput
 

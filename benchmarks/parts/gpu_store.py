@@ -109,8 +109,9 @@ def opened(path: Path, part: str, device: str, argv: Sequence[str]) -> Store:
 
 def refuse_another(out: Path, device: str) -> None:
     """Raises BadInput if the folder holds a part of another device than this one, or of other versions."""
+    here = environment(device)
     for store in stored(out).values():
-        _refuse_different(store, device, environment(device), "here")
+        _refuse_different(store, device, here, "here")
 
 
 def _refuse_different(store: Store, device: str, beside: dict[str, Any], where: str) -> None:

@@ -27,7 +27,7 @@ class Estimate:
     part: str
     backend: str
     cases: int
-    """Those that are to be walked; a case on two vocabularies is two."""
+    """The number of cases to be walked; a case on two vocabularies counts as two."""
     sampled: int
     seconds: float
 

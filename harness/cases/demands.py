@@ -53,7 +53,7 @@ def _static(schema: Schema) -> Schema:
     nodes = [(path, node) for path, node in subschemas(schema) if isinstance(node, dict)]
     names = [node["$dynamicAnchor"] for _, node in nodes if "$dynamicAnchor" in node]
     taken = any("$anchor" in node or {"$ref", "$dynamicRef"} <= node.keys() for _, node in nodes)
-    # That of the meta-schema is one more where it is referred to.
+    # The dynamic anchor of the meta-schema is called `meta`, and a schema may refer to it.
     if not names or taken or "meta" in names or len({*names}) < len(names):
         return schema
     for path, node in nodes:

@@ -16,8 +16,7 @@ from harness.backend.grammar import Grammar
 from harness.cases.case import GRAMMAR_KEYS, Case, case_id
 from harness.cases.case_json import cases_from_json, cases_of_line
 from harness.cases.folder import files_of_cases, suffix_of
-from harness.cases.json_reading import TOO_LONG as TOO_LONG
-from harness.cases.json_reading import parse_json as parse_json
+from harness.cases.json_reading import parse_json
 from harness.cases.names import Names, writable
 from harness.cases.special_files import refuse_special_file
 from harness.errors import BadInput, did_you_mean

@@ -11,8 +11,9 @@ from typing import Any
 from harness.backend.registry import parse_specs
 from harness.backend.vocabulary.fetched import with_all
 from harness.backend.vocabulary.load import vocabulary_kind
+from harness.cases.json_reading import TOO_LONG
 from harness.cases.special_files import refuse_special_file
-from harness.cases.suite import TOO_LONG, find_suite
+from harness.cases.suite import find_suite
 from harness.cli.parser import Parser
 from harness.errors import BadInput, did_you_mean
 from harness.running.experiment import moved, moved_backend, moved_suite, moved_vocabulary

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.backend.grammar import Grammar
-from harness.cases.case_json import SCHEMA_KEYWORDS, SILENT
+from harness.cases.bare_schema import SCHEMA_KEYWORDS, SILENT
 from harness.cases.subschemas import subschemas
 from harness.rows.store import read_cases
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.backend.grammar import Grammar
-from harness.cases.case_json import GRAMMAR_KEYS
+from harness.cases.case import GRAMMAR_KEYS
 from harness.cases.prepared import problem_with
 from harness.cases.suite import find_suite, read_cases
 from harness.cases.tool_lists import NOT_OF_TOOLS

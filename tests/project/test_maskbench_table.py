@@ -129,5 +129,5 @@ def test_of_a_published_run_the_rows_are_enough_where_nothing_was_made(
     ],
 )
 def test_the_command_tells_whether_documents_were_made(argv: tuple[str, ...], is_known: bool) -> None:
-    """That of benchmarks/reference.py, which makes none, consists of options alone."""
+    """The command of benchmarks/reference.py, which makes no documents, consists of options alone."""
     assert maskbench_counts.makes_none(argv) == is_known

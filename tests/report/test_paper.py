@@ -306,7 +306,8 @@ def test_a_caption_says_what_must_be_known_first(tmp_path: Path) -> None:
 
 
 def test_the_caption_of_a_live_session_has_the_deadline_of_a_request(tmp_path: Path) -> None:
-    info = synthetic.info(profile="live", timeout_s=120.0, vocabularies={"gpt-x": {"size": 0, "sha256": ""}})
+    served = {"gpt-x": {"size": 0, "sha256": ""}}
+    info = synthetic.info(profile="live", argv=("live", "http://x"), timeout_s=120.0, vocabularies=served)
     run = synthetic.write_run(tmp_path / "run", [[(synthetic.row(vocabulary="gpt-x"), b"")]], info)
     made = tables(read_inputs([run]))["table-outcomes.tex"].decode()
     assert "; model gpt-x; at most 120 s for a request." in made

@@ -9,6 +9,7 @@ from pathlib import Path
 from harness.backend.arm import Arm, arm_names
 from harness.errors import Incomplete
 from harness.measure.record import Recorded, has_measurement, read_measurement
+from harness.rows.again import is_live
 from harness.rows.row import Row
 from harness.rows.store import read_end, read_info, read_rows
 
@@ -39,7 +40,7 @@ def sides_of(folder: Path) -> list[Side]:
     info = read_info(folder)
     if read_end(folder) is None:
         # A session with a server cannot be gone on with: its times would be of two sessions.
-        way = "make it anew" if info.profile == "live" else "complete it with grammarbench run --resume"
+        way = "make it anew" if is_live(info) else "complete it with grammarbench run --resume"
         raise Incomplete(f"{folder} is incomplete (no end) and is compared with nothing; {way}")
     names = arm_names(info.arms)
     recorded = read_measurement(folder) if has_measurement(folder) else None

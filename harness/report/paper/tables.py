@@ -18,6 +18,7 @@ from harness.report.page.lines import RunSeen, solved
 from harness.report.paper.latex import escape, table
 from harness.report.tables.masks import masks_frame
 from harness.report.values import percent, percents
+from harness.rows.again import is_live
 from harness.text import counted, duration
 
 OUTCOMES = tuple(name for name in COUNTED if name not in ("cases", "judged", "failed"))
@@ -232,8 +233,7 @@ def _of_run(run: RunSeen) -> str:
     walked = run.sample or ", ".join(
         f"{counted(suite['cases'], 'case')} of {name}" for name, suite in run.info.suites.items()
     )
-    is_live = run.info.profile == "live"
-    model, limited = ("model", "request") if is_live else ("vocabulary", "compile")
+    model, limited = ("model", "request") if is_live(run.info) else ("vocabulary", "compile")
     return (
         f"Run {run.info.run} with GrammarBench {run.info.harness}: {walked}; {model} "
         f"{', '.join(run.info.vocabularies)}; at most {run.info.timeout_s:g} s for a {limited}."

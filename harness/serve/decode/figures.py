@@ -191,7 +191,7 @@ class Decoded:
                 lambda request: float(request.waited_ns),
             ),
             "grammar": _levels(
-                [request for request in done if request.compile_state and not request.fallback],
+                [request for request in done if request.compile_state],
                 lambda request: sum(request.grammar_ns) / len(request.ids),
             ),
             "peak": float(max((batch.peak_bytes for batch in (*cell.cold, *cell.warm)), default=0)) or None,
