@@ -75,18 +75,26 @@ def _form(value: Any, what: str) -> Answer | None:
     kind = value.get("type") if isinstance(value, dict) else None
     if kind == "structural_tag":
         return _tag(value, what)
+    if isinstance(kind, str) and kind in FORMS:
+        read, places = FORMS[kind]
+        for place in places:
+            if (held := _at(value, place)) not in (None, ""):
+                return read(held, f'{what}: "{place}"')
+        raise BadInput(f'{what} is of type {kind} and has no "{places[-1]}"')
     if kind not in ("json_schema", "json_object"):
         if isinstance(kind, str) and kind != "text" and not is_type(kind):
             raise BadInput(
                 f"{what} is of type {json_text(kind)[:60]}, which is not read; write a JSON Schema, or one "
-                "of the types json_schema, json_object, structural_tag and text"
+                f"of the types json_schema, json_object, structural_tag, {', '.join(FORMS)} and text"
             )
         return _schema(value, what) if is_schema(value) else None
-    inner = value.get("json_schema", value)
-    if isinstance(inner, dict) and isinstance(inner.get("schema"), dict | bool):
-        return str(inner.get("name") or ""), "schema", inner["schema"]
+    beside = value.get("json_schema") or value.get("value")
+    inner = parse_if_text(beside or value, what)
+    schema = parse_if_text(inner.get("schema"), what) if isinstance(inner, dict) else None
+    if isinstance(schema, dict | bool):
+        return str(inner.get("name") or ""), "schema", schema
     if kind == "json_object":
-        return None
+        return _schema(inner, what) if beside and is_schema(inner) else None
     written = '"json_schema": {"name", "schema"}' if "response_format" in what else '"name", "schema"'
     raise BadInput(f'{what} has no schema; write {{"type": "json_schema", {written}}}, or the schema alone')
 
@@ -141,6 +149,11 @@ def _text(value: Any, what: str) -> str:
     return value
 
 
+def _form_of_tgi(value: Any, what: str) -> Answer | None:
+    """Reads what the arguments of a tool may be called too; that is not read."""
+    return _form(value, what) if isinstance(value, dict) and "value" in value else None
+
+
 def _schema_of_llama_cpp(value: Any, what: str) -> Answer | None:
     """Reads what other files have too, as the name of a file; that is not read."""
     is_other = isinstance(value, str) and not value.lstrip().startswith("{")
@@ -151,6 +164,17 @@ def _grammar_of_llama_cpp(value: Any, what: str) -> Answer | None:
     """Reads what other files have too, as the name of a language; that is not read."""
     return _ebnf(value, what) if isinstance(value, str) and _is_ebnf(value) else None
 
+
+FORMS: dict[str, tuple[Callable[[Any, str], Answer], tuple[str, ...]]] = {
+    "regex": (_regex, ("regex.regex", "pattern", "value", "regex")),
+    "regex_schema": (_regex, ("regex_schema",)),
+    "ebnf": (_ebnf, ("ebnf",)),
+    "grammar": (_grammar, ("grammar",)),
+    "json": (_schema, ("value", "schema")),
+}
+"""The further types of a `response_format`, each with what reads its value and where that may stand,
+in this order: for Perplexity, Together, Text Generation Inference and TensorRT-LLM; LMDeploy; TensorRT-LLM;
+OpenAI, Fireworks and MLC; Text Generation Inference and TensorRT-LLM."""
 
 PLACES: dict[str, Callable[[Any, str], Answer | None]] = {
     # OpenAI's two interfaces, Ollama's, and Anthropic's before and after it was renamed
@@ -183,6 +207,8 @@ PLACES: dict[str, Callable[[Any, str], Answer | None]] = {
     "ebnf": _ebnf,
     "extra_body.regex": _regex,
     "extra_body.ebnf": _ebnf,
+    # that of Text Generation Inference
+    "parameters.grammar": _form_of_tgi,
     # llama.cpp's
     "json_schema": _schema_of_llama_cpp,
     "grammar": _grammar_of_llama_cpp,
