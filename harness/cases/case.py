@@ -70,6 +70,8 @@ class Case:
     request: str = field(default="", compare=False)
     """The file, and the line, of the request or the list of tools in which it has its name; empty for every
     other case. The line of a run does not say it."""
+    is_unnamed: bool = field(default=False, compare=False)
+    """Its name is that of its place, because the request that it is from gives it none."""
     left_out: tuple[str, ...] = field(default=(), compare=False)
     """The entries of its list of tools that are left out: no schema or grammar of theirs is read."""
 

@@ -12,7 +12,7 @@ from harness.backend.grammar import Dialect, Grammar
 from harness.backend.tag_formats import FormatError, has_format, read_tag
 from harness.cases.bare_schema import SCHEMA_KEYWORDS, is_schema
 from harness.cases.case import CASE_KEYS, GRAMMAR_KEYS, Case, Instance, Literal, case_id, json_text
-from harness.cases.requests import Answer, answers, is_request_for_nothing, requests_in
+from harness.cases.requests import Answer, answers, is_request, is_request_for_nothing, requests_in
 from harness.cases.tool_lists import built_in, tool_grammar, tool_list
 from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge.drafts import DRAFT_URIS, DRAFTS
@@ -24,9 +24,11 @@ OPTIONS = {"draft": DRAFTS, "format": ("assert",)}
 """The options of a case, each with its values."""
 
 
-def cases_from_json(value: Any, stem: str, where: str, draft: str | None) -> Iterator[Case]:
+def cases_from_json(
+    value: Any, stem: str, where: str, draft: str | None, unheld: dict[str, None]
+) -> Iterator[Case]:
     """Yields the cases of one parsed file: a case, a bare schema, what a request holds, or a list of cases as
-    in the JSON-Schema-Test-Suite.
+    in the JSON-Schema-Test-Suite. The places of requests that hold nothing are added to `unheld`.
 
     Raises BadInput, its text starting with `where`.
     """
@@ -38,7 +40,9 @@ def cases_from_json(value: Any, stem: str, where: str, draft: str | None) -> Ite
             if not isinstance(item, dict):
                 raise BadInput(f"{here} is {_kind(item)}, not an object with a grammar and tests")
             name = f"{stem}: {item.get('description', number)}"
-            yield from _cases_of_request(item, name, here, draft) or [_case(item, name, here, draft)]
+            yield from _cases_of_request(item, name, here, draft) or _own(item, name, here, draft, unheld)
+    elif is_request(value):
+        unheld[where] = None
     elif isinstance(value, dict) and (GRAMMAR_KEYS.keys() & value.keys() or "tests" in value):
         yield _case(value, stem, where, draft)
     elif isinstance(value, bool) or value == {} or is_schema(value):
@@ -51,14 +55,24 @@ def cases_from_json(value: Any, stem: str, where: str, draft: str | None) -> Ite
         )
 
 
-def cases_of_line(value: Any, where: str, draft: str | None) -> Iterator[Case]:
+def cases_of_line(value: Any, where: str, draft: str | None, unheld: dict[str, None]) -> Iterator[Case]:
     """Yields the cases of one line of a suite file: one, whose name is its description, or those that a
-    request holds. Raises BadInput."""
+    request holds; the place of a request that holds nothing is added to `unheld`. Raises BadInput."""
     if not isinstance(value, dict):
         raise BadInput(f"{where} is {_kind(value)}, not an object with a grammar and tests")
-    yield from _cases_of_request(value, where, where, draft) or [
-        _case(value, str(value.get("description", where)), where, draft)
-    ]
+    name = str(value.get("description", where))
+    yield from _cases_of_request(value, where, where, draft) or _own(value, name, where, draft, unheld)
+
+
+def _own(
+    value: dict[str, Any], name: str, where: str, draft: str | None, unheld: dict[str, None]
+) -> list[Case]:
+    """Returns the case in our own form; none for a request that holds nothing, whose place is added to
+    `unheld`."""
+    if is_request(value):
+        unheld[where] = None
+        return []
+    return [_case(value, name, where, draft)]
 
 
 def _case_of_schema(schema: object, name: str, draft: str | None) -> Case:
@@ -80,8 +94,15 @@ def _cases_of_request(value: object, stem: str, where: str, draft: str | None) -
             found.append(tool_grammar(tool, f"{where}: tool {number}"))
     for request in requests:
         found += answers(request, where)
-    cases = [_case({key: grammar}, name or stem, where, draft) for name, key, grammar in found]
-    return [replace(case, request=where, left_out=tuple(left_out)) for case in cases]
+    return [
+        replace(
+            _case({key: grammar}, name or stem, where, draft),
+            request=where,
+            is_unnamed=not name,
+            left_out=tuple(left_out),
+        )
+        for name, key, grammar in found
+    ]
 
 
 def _case(value: dict[str, Any], name: str, where: str, draft: str | None) -> Case:

@@ -15,7 +15,7 @@ from harness.cases.case import Case, Instance
 from harness.cases.case_line import LONGEST_CASE, case_from_line, case_to_line
 from harness.cases.names import unused_name
 from harness.cases.prepared import Prepared, Preparers, made_key, problem_with
-from harness.cases.suite import Suite, read_cases
+from harness.cases.suite import Passed, Suite, read_cases
 from harness.errors import LISTED, NAME, BadInput, did_you_mean
 from harness.text import counted, one_line, some
 
@@ -59,7 +59,7 @@ class Plan:
     suites: dict[str, dict[str, Any]]
     left_out: tuple[str, ...] = ()
     """For each suite with cases of a published corpus whose schema is none, so that no run has them, and for
-    each with tools that are not read: a line that counts and names them."""
+    each with tools and requests that are not read: a line that counts and names them. So do repetitions."""
 
 
 def write_plan(
@@ -95,7 +95,7 @@ def write_plan(
         _chosen(suite, min((most for most in some if most is not None), default=None), seed, only)
         for suite, some in zip(suites, limits, strict=True)
     ]
-    refused, tools = _refused(suites, chosen)
+    refused, tools, passed = _refused(suites, chosen)
     with open(path, "wb") as file, Preparers(workers, unicode, made, respell=respell, bare=bare) as preparers:
         for suite, is_chosen, without in zip(suites, chosen, refused, strict=True):
             name = unused_name(suite.name, described)
@@ -109,7 +109,7 @@ def write_plan(
                     file.write(about.line_of(prepared))
                     planned(len(offsets))
             described[name] = about.described(left_out["json_schema"] if respell else left_out.total())
-    lines = (*_left_out_lines(suites, refused), *_tool_lines(suites, tools))
+    lines = (*_left_out_lines(suites, refused), *_tool_lines(suites, tools), *_passed_lines(suites, passed))
     if not offsets:
         raise BadInput("; ".join(lines) or f"no case in {', '.join(suite.name for suite in suites)}")
     return Plan(offsets, tuple(dialects), described, lines)
@@ -117,17 +117,19 @@ def write_plan(
 
 def _refused(
     suites: Sequence[Suite], chosen: Sequence[Callable[[Case], bool]]
-) -> tuple[list[dict[str, tuple[str, str]]], list[list[str]]]:
+) -> tuple[list[dict[str, tuple[str, str]]], list[list[str]], list[Passed]]:
     """Returns, for each suite, the chosen cases of a published corpus whose schema is none: their names and
-    what is wrong with them, by id; and the tools that are not read beside the chosen cases. Raises BadInput
-    if other cases have such a schema."""
+    what is wrong with them, by id; the tools that are not read beside the chosen cases; and what was passed
+    over. Raises BadInput if other cases have such a schema."""
     refused: list[dict[str, tuple[str, str]]] = []
     tools: list[list[str]] = []
+    passed: list[Passed] = []
     problems: list[tuple[str, str]] = []
     for suite, is_chosen in zip(suites, chosen, strict=True):
         refused.append({})
         beside: dict[str, None] = {}
-        for case in filter(is_chosen, read_cases(suite)):
+        passed.append(Passed())
+        for case in filter(is_chosen, read_cases(suite, passed[-1])):
             beside |= dict.fromkeys(case.left_out)
             if (problem := problem_with(case)) and case.is_published:
                 refused[-1][case.id] = case.name, problem
@@ -139,7 +141,7 @@ def _refused(
         (first, _), *others = problems
         more = f" (and {len(others)} more like it: {_some(name for _, name in others)})" if others else ""
         raise BadInput(f"{first}{more}")
-    return refused, tools
+    return refused, tools, passed
 
 
 def _left_out_lines(
@@ -161,6 +163,18 @@ def _tool_lines(suites: Sequence[Suite], tools: Sequence[Sequence[str]]) -> tupl
         for suite, names in zip(suites, tools, strict=True)
         if names
     )
+
+
+def _passed_lines(suites: Sequence[Suite], passed: Sequence[Passed]) -> Iterator[str]:
+    """Yields a line for each suite with requests that hold nothing, and for each in which they repeat what
+    they hold."""
+    for suite, over in zip(suites, passed, strict=True):
+        if over.unheld:
+            requests = counted(len(over.unheld), "request")
+            yield f"{suite.name}: {requests} without tools or a format left out: {_some(over.unheld)}"
+        if over.repeated:
+            repetitions = counted(over.repeated, "repetition")
+            yield f"{suite.name}: {repetitions} of requests' tools and formats left out"
 
 
 def _some(names: Iterable[str]) -> str:

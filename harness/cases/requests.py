@@ -23,6 +23,20 @@ OF_SGLANG = frozenset(("regex", "ebnf"))
 OF_REQUESTS = frozenset(("messages", "tools"))
 """The keys by which such a request is known."""
 
+MARKS = tuple(
+    frozenset(keys.split())
+    for keys in (
+        "messages",
+        "tools",
+        "contents",
+        "sampling_params",
+        "model input",
+        "model prompt",
+        "inputs parameters",
+    )
+)
+"""The keys of which a request to a model server has all of at least one group, whatever it asks for."""
+
 Answer = tuple[str, str, Any]
 """The name (empty: none), the key of a case that has such a grammar, and the grammar."""
 
@@ -44,6 +58,11 @@ def requests_in(value: object) -> Iterator[dict[str, Any]]:
 def is_request_for_nothing(value: dict[str, Any]) -> bool:
     """Is this a request to SGLang, in which the keys that it shares with our own cases are empty?"""
     return bool(OF_REQUESTS & value.keys()) and not own_keys(value)
+
+
+def is_request(value: object) -> bool:
+    """Is this a request to a model server, or does it wrap one? It need not have tools or a format."""
+    return any(mark <= request.keys() for request in requests_in(value) for mark in MARKS)
 
 
 def answers(request: object, where: str) -> list[Answer]:

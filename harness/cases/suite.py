@@ -7,7 +7,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
@@ -53,6 +53,16 @@ class Suite:
     """What lies in the user's folder and is not read, in a few words; empty if that is nothing."""
     folder: Path | None = None
     """The user's folder, if it is one."""
+
+
+@dataclass
+class Passed:
+    """What is passed over while a suite is read."""
+
+    unheld: dict[str, None] = field(default_factory=dict)
+    """The places of requests that hold their answer to nothing that is read, in order."""
+    repeated: int = 0
+    """The number of tools and formats that an earlier request of the suite has too."""
 
 
 def suite_names() -> list[str]:
@@ -140,20 +150,33 @@ def _is_header(value: object) -> bool:
     return isinstance(value, dict) and "suite" in value and not GRAMMAR_KEYS.keys() & value.keys()
 
 
-def read_cases(suite: Suite) -> Iterator[Case]:
+def read_cases(suite: Suite, passed: Passed | None = None) -> Iterator[Case]:
     """Yields every case of the suite, in order; ids are unique within it (a second case with the same grammar
-    gets `-2`). Raises BadInput."""
+    gets `-2`). What requests hold comes once, however often it is asked for; `passed` counts what is passed
+    over. Raises BadInput, also where all there is are requests that hold nothing."""
     counts: dict[str, int] = {}
     names = Names(suite.files, suite.folder)
+    passed = passed or Passed()
+    held: set[tuple[str, str]] = set()
     for path in suite.files:
         # Where the package lies says nothing about its suites.
         draft = None if suite.is_ours else _draft_of_folder(path)
-        for case in _cases_of_file(path, draft):
+        for case in _cases_of_file(path, draft, passed.unheld):
+            if case.request:
+                key = ("" if case.is_unnamed else case.name), case.id
+                if key in held:
+                    passed.repeated += 1
+                    continue
+                held.add(key)
             counts[case.id] = counts.get(case.id, 0) + 1
             if counts[case.id] > 1:
                 case = replace(case, id=f"{case.id}-{counts[case.id]}")
             name = names.name_of(case, path)
             yield case if name == case.name else replace(case, name=name)
+    if passed.unheld and not counts:
+        first, *others = passed.unheld
+        more = f" (and {len(others):,} more like it)" if others else ""
+        raise BadInput(f"{first} is a request without tools or a format that is read{more}")
 
 
 def refuse_unreadable(suites: Iterable[Suite]) -> None:
@@ -172,7 +195,7 @@ def _draft_of_folder(path: Path) -> str | None:
     return next((part for part in path.resolve().parts[::-1] if part in DRAFTS), None)
 
 
-def _cases_of_file(path: Path, draft: str | None) -> Iterator[Case]:
+def _cases_of_file(path: Path, draft: str | None, unheld: dict[str, None]) -> Iterator[Case]:
     if suffix_of(path) == ".jsonl":
         with open_text(path) as lines:
             for number, line in enumerate(lines, 1):
@@ -181,7 +204,7 @@ def _cases_of_file(path: Path, draft: str | None) -> Iterator[Case]:
                 def read(line: str = line, number: int = number, where: str = where) -> list[Case]:
                     value = parse_json(line, str(path), number)
                     if not _is_header(value):
-                        return list(cases_of_line(value, where, draft))
+                        return list(cases_of_line(value, where, draft, unheld))
                     if number > 1:
                         raise BadInput(f"{where}: a suite's header, which must be the first line")
                     return []
@@ -198,7 +221,8 @@ def _cases_of_file(path: Path, draft: str | None) -> Iterator[Case]:
     if suffix_of(path) in YAML and text.lstrip()[:1] not in ("{", "["):
         raise BadInput(f"{path}: YAML is not read; convert it to JSON")
     yield from deep(
-        lambda: list(cases_from_json(parse_json(text, str(path)), path.stem, str(path), draft)), str(path)
+        lambda: list(cases_from_json(parse_json(text, str(path)), path.stem, str(path), draft, unheld)),
+        str(path),
     )
 
 

@@ -30,7 +30,9 @@ def judge() -> Iterator[Judge]:
 
 
 def case(schema: Any, tests: list[dict[str, Any]], **options: str) -> Case:
-    (found,) = cases_from_json({"schema": schema, "tests": tests, "options": options}, "a", "a.json", None)
+    (found,) = cases_from_json(
+        {"schema": schema, "tests": tests, "options": options}, "a", "a.json", None, {}
+    )
     return found
 
 

@@ -137,7 +137,7 @@ def test_the_tools_of_gemini_are_read_with_their_own_types() -> None:
     }
     plain = {"name": "plain", "parametersJsonSchema": {"type": "object"}}
     request = {"contents": [], "tools": [{"functionDeclarations": [declared, plain]}]}
-    weather, other = cases_from_json(request, "tools", "tools.json", None)
+    weather, other = cases_from_json(request, "tools", "tools.json", None, {})
     assert (weather.name, other.name) == ("weather", "plain")
     assert json.loads(weather.grammar.text) == {
         "type": "object",

@@ -69,7 +69,7 @@ def test_a_folder_named_after_a_draft_says_it_of_tools_and_lines_too(tmp_path: P
     write(tmp_path, "draft7/a.json", {"schema": schema})
     write(tmp_path, "draft7/b.jsonl", json.dumps({"schema": schema}))
     write(tmp_path, "draft7/c.json", [{"name": "tool", "input_schema": schema}])
-    write(tmp_path, "draft7/d.jsonl", json.dumps({"name": "tool", "input_schema": schema}))
+    write(tmp_path, "draft7/d.jsonl", json.dumps({"name": "tool_2", "input_schema": schema}))
     wanted = {"$schema": "http://json-schema.org/draft-07/schema#", **schema}
     found = cases(tmp_path)
     assert [json.loads(case.grammar.text) for case in found] == [wanted] * 4
@@ -110,9 +110,11 @@ def test_files_of_one_name_are_told_apart_by_their_folders(
 ) -> None:
     for name in ("order/schema.json", "user/new/schema.json", "user/new/schema.lark", "user.json"):
         write(tmp_path, name, 'start: "a"' if name.endswith("lark") else {"title": name, "type": "object"})
-    tool = {"name": "schema", "input_schema": {"type": "object"}}
-    write(tmp_path, "tools.json", [tool, tool])
-    write(tmp_path, "user/user_2.json", {"tools": [tool]})
+    first, second, third = (
+        {"name": "schema", "input_schema": {"type": "object", "minProperties": least}} for least in range(3)
+    )
+    write(tmp_path, "tools.json", [first, second])
+    write(tmp_path, "user/user_2.json", {"tools": [third]})
     names = ["order/schema", "schema", "tools.json: schema", "user/new/schema", "user/new/schema.lark"]
     names += ["user/user_2.json: schema", "user"]
     assert sorted(case.name for case in cases(tmp_path)) == sorted(names)

@@ -11,7 +11,7 @@ import pytest
 
 from harness.cases.case import Case
 from harness.cases.requests import PLACES, WRAPPERS
-from harness.cases.suite import find_suite, read_cases
+from harness.cases.suite import Passed, find_suite, read_cases
 from harness.cli.main import main
 from harness.errors import BadInput
 
@@ -169,7 +169,7 @@ def test_what_a_case_leaves_null_is_nothing(tmp_path: Path) -> None:
 
 
 def test_a_name_can_be_written(tmp_path: Path) -> None:
-    tools = [{"name": name, "input_schema": CITY} for name in ("a\ud800", "a\ud800")]
+    tools = [{"name": "a\ud800", "input_schema": schema} for schema in (CITY, {"type": "object"})]
     names = [case.name for case in read(tmp_path, {"tools": tools})]
     assert names == ["a\\ud800", "request.json: a\\ud800"]
 
@@ -239,16 +239,22 @@ BAD: dict[str, tuple[Any, str]] = {
         "neither a case nor a JSON Schema",
     ),
     "an empty grammar": ({"prompt": "x", "grammar": ""}, "neither a case nor a JSON Schema"),
-    "an empty regex": (request("regex", ""), "a case without grammar; give it one of"),
-    "no regex and no EBNF": ({"tools": [], "regex": None, "ebnf": None}, "a case without grammar; give it"),
+    "an empty regex": (request("regex", ""), "request.json is a request without tools or a format"),
+    "no regex and no EBNF": (
+        {"tools": [], "regex": None, "ebnf": None},
+        "request.json is a request without tools or a format",
+    ),
     "tools that are no JSON": ({"tools": "[{", "answers": "[]"}, '"tools" is text that is no JSON'),
     "a misspelt tool alone": (
         {"tools": [{"type": "fucntion", "name": "x"}], "response_format": FORM},
         'tool 1 is of type "fucntion", which is not read; leave it out, or make it a "function"',
     ),
     "nothing": (request("output_format", {"type": "json_schema"}), '"output_format" has no schema; write'),
-    "a mode": (request("format", "json"), "neither a case nor a JSON Schema"),
-    "text alone": (request("response_format", {"type": "text"}), "neither a case nor a JSON Schema"),
+    "a mode": (request("format", "json"), "request.json is a request without tools or a format that is read"),
+    "text alone": (
+        request("response_format", {"type": "text"}),
+        "request.json is a request without tools or a format that is read",
+    ),
 }
 
 
@@ -259,6 +265,64 @@ def test_a_bad_answer_gets_one_line(name: str, tmp_path: Path) -> None:
         read(tmp_path, value)
     assert said in str(caught.value) and "request.json" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+FREE: dict[str, dict[str, Any]] = {
+    "OpenAI's": {"model": "m", "messages": [], "tools": [], "response_format": {"type": "text"}},
+    "OpenAI's responses": {"model": "m", "input": "x"},
+    "of completions": {"model": "m", "prompt": "x"},
+    "Gemini's": {"contents": []},
+    "SGLang's": {"text": "x", "sampling_params": {"max_new_tokens": 1}},
+    "TGI's": {"inputs": "x", "parameters": {"max_new_tokens": 1}},
+    "with a search alone": {"messages": [], "tools": [{"type": "web_search"}]},
+}
+
+
+@pytest.mark.parametrize("server", FREE)
+def test_a_request_that_holds_nothing_is_left_out_and_named(server: str, tmp_path: Path) -> None:
+    free = FREE[server]
+    asking = {"messages": [], "response_format": FORM}
+    passed = Passed()
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join(map(json.dumps, (free, asking, {"body": free}))), "utf-8")
+    assert [case.name for case in read_cases(find_suite(str(path)), passed)] == ["answer"]
+    assert list(passed.unheld) == [f"{path}:1", f"{path}:3"]
+    path.write_text(json.dumps(free), "utf-8")
+    with pytest.raises(BadInput, match=r"log\.jsonl:1 is a request without tools or a format that is read$"):
+        list(read_cases(find_suite(str(path))))
+
+
+def test_a_folder_of_requests_leaves_out_those_that_hold_nothing(tmp_path: Path) -> None:
+    bodies = {"a": FREE["OpenAI's"], "b": {"messages": [], "response_format": UNNAMED}, "c": FREE["Gemini's"]}
+    for name, body in bodies.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(body), "utf-8")
+    passed = Passed()
+    assert [case.name for case in read_cases(find_suite(str(tmp_path)), passed)] == ["b"]
+    assert list(passed.unheld) == [str(tmp_path / "a.json"), str(tmp_path / "c.json")]
+    del bodies["b"]
+    (tmp_path / "b.json").unlink()
+    with pytest.raises(BadInput, match=r"a\.json is a request without .* \(and 1 more like it\)$"):
+        list(read_cases(find_suite(str(tmp_path))))
+
+
+def test_what_requests_repeat_is_one_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A log of a server asks for the same few schemas thousands of times."""
+    asking = [{"messages": [str(each)], "tools": [WEATHER], "response_format": UNNAMED} for each in range(3)]
+    other = {"messages": [], "tools": [json.loads(json.dumps(WEATHER).replace("weather", "forecast"))]}
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join(map(json.dumps, (*asking, other, FREE["OpenAI's"], *asking))), "utf-8")
+    passed = Passed()
+    names = [case.name for case in read_cases(find_suite(str(path)), passed)]
+    assert (names, passed.repeated) == (["weather", f"{path}:1", "forecast"], 10)
+    words = ["run", str(path), "--backends", "unconstrained", "--vocabularies", "bytes", "--effort", "0"]
+    assert main([*words, "--out", str(tmp_path / "run")]) == 0
+    said = capsys.readouterr().err
+    assert "log: 1 request without tools or a format left out: " in said
+    assert "log: 10 repetitions of requests' tools and formats left out\n" in said
+
+
+def test_cases_of_our_own_that_repeat_stay(tmp_path: Path) -> None:
+    assert len(read(tmp_path, '{"schema": {}}\n{"schema": {}}', "own.jsonl")) == 2
 
 
 TIME = {"name": "time", "description": "now"}

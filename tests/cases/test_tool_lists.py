@@ -74,9 +74,10 @@ def test_every_form_gives_one_case_per_tool(form: str, tmp_path: Path) -> None:
 )
 def test_one_tool_may_be_a_file_or_a_line(tool: dict[str, Any], tmp_path: Path) -> None:
     assert read(tmp_path, tool) == [("weather", CITY)]
-    assert read(tmp_path, f"{json.dumps(tool)}\n{json.dumps(tool)}\n", "tools.jsonl") == [
+    other = json.dumps(tool).replace("city", "town")
+    assert read(tmp_path, f"{json.dumps(tool)}\n{other}\n", "tools.jsonl") == [
         ("weather", CITY),
-        ("tools.jsonl:2: weather", CITY),
+        ("tools.jsonl:2: weather", json.loads(json.dumps(CITY).replace("city", "town"))),
     ]
 
 
@@ -271,10 +272,13 @@ def test_the_answer_of_a_request_to_responses_is_a_case_too(tmp_path: Path) -> N
 
 
 def test_a_name_that_comes_again_has_its_file_or_line_before_it(tmp_path: Path) -> None:
-    names = [name for name, _ in read(tmp_path, [*CHAT, CHAT[0], CHAT[0]])]
+    weather, time = CHAT
+    town, street = (json.loads(json.dumps(weather).replace("city", word)) for word in ("town", "street"))
+    names = [name for name, _ in read(tmp_path, [weather, time, town, street])]
     assert names == ["weather", "time", "tools.json: weather", "tools.json: weather-2"]
-    lines = "\n".join([json.dumps({"tools": CHAT}), json.dumps(CHAT[1])])
-    assert [name for name, _ in read(tmp_path, lines, "x.jsonl")] == ["weather", "time", "x.jsonl:2: time"]
+    lines = "\n".join([json.dumps({"tools": CHAT}), json.dumps(town)])
+    names = [name for name, _ in read(tmp_path, lines, "x.jsonl")]
+    assert names == ["weather", "time", "x.jsonl:2: weather"]
 
 
 def test_a_line_may_be_a_request(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ DIGIT = '"\u0663"'
 
 def one(schema: Any, draft: str | None = None, formats: bool = False) -> Case:
     options = {**({"draft": draft} if draft else {}), **({"format": "assert"} if formats else {})}
-    (case,) = cases_from_json({"schema": schema, "options": options}, "a", "a.json", None)
+    (case,) = cases_from_json({"schema": schema, "options": options}, "a", "a.json", None, {})
     return case
 
 
@@ -222,7 +222,9 @@ def test_the_draft_is_in_the_text_that_everybody_gets() -> None:
         and one({"type": "integer"}).grammar.text == '{"type": "integer"}'
     )
     tag = {"triggers": ["<a"], "structures": [{"begin": "<a>", "schema": {"type": "integer"}, "end": "</a>"}]}
-    (tagged,) = cases_from_json({"structural_tag": tag, "options": {"draft": "draft7"}}, "a", "a.json", None)
+    (tagged,) = cases_from_json(
+        {"structural_tag": tag, "options": {"draft": "draft7"}}, "a", "a.json", None, {}
+    )
     assert "draft-07" in json.loads(tagged.grammar.text)["structures"][0]["schema"]["$schema"]
-    (bare,) = cases_from_json({"type": "integer"}, "a", "a.json", "draft6")
+    (bare,) = cases_from_json({"type": "integer"}, "a", "a.json", "draft6", {})
     assert "draft-06" in bare.grammar.text and replace(bare, id="").options == {"draft": "draft6"}
