@@ -144,7 +144,7 @@ def _log_median(values: Mapping[str, Sequence[float]], workloads: Sequence[str])
     """Returns the mean over the workloads of the logarithm of the median request, which is an observed one;
     None where a workload has none."""
     medians = [latency.percentiles(values.get(workload, ()))["p50"] for workload in workloads]
-    logs = [math.log(median) for median in medians if median]
+    logs = [math.log(median) for median in medians if median is not None and median > 0]  # a damaged file has others
     return float(np.mean(logs)) if logs and len(logs) == len(medians) else None
 
 
