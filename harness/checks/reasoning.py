@@ -17,7 +17,7 @@ from harness.backend.grammar import GrammarObject, allocate_bitmask, overrides, 
 from harness.checks.drafts import fed
 from harness.checks.looking import change, look, name_of
 from harness.checks.subject import NotApplicable, Subject
-from harness.checks.thoughts import Thought, thoughts, thoughts_reached
+from harness.checks.thoughts import Thought, thoughts, thoughts_reached, without_an_end
 from harness.oracle.trie import TokenSet
 from harness.rows.row import Finding
 
@@ -197,7 +197,9 @@ def check_rollback_crosses_the_end_of_reasoning(subject: Subject) -> Iterator[Fi
             take_back(grammar_object, length - position)
             wrong = list(thought.wrong(position, grammar_object, how))
             if not wrong and position < thought.begun:  # think on, and end anew
-                more = (*thought.thinking[:3], *thought.end)
+                before = thought.tokens[:position]
+                further = without_an_end(subject, thought.end, before, thought.thinking[:3])
+                more = (*further, *thought.end)
                 if (taken := accepted(grammar_object, more)) < len(more):
                     text = f"{how}, {taken} of {len(more)} further tokens of thinking are taken"
                     wrong = [thought.finding(position, text, more)]

@@ -185,9 +185,19 @@ def _compiled(subject: Subject) -> tuple[bool, list[tuple[tuple[int, ...], Compi
 
 def _quoting(subject: Subject, end: tuple[int, ...], path: Sequence[int]) -> tuple[int, ...]:
     """Returns a thinking that holds the path and the beginning of the end, and does not end itself."""
-    thinking, matched, kept = thinking_up_to(subject.vocabulary, end), 0, list[int]()
     begun = end[: max(1, len(end) - 1)] if len(end) > 1 else ()
-    for token in (*path, *begun, *path[:2], *begun[:2]):
+    return without_an_end(subject, end, (), (*path, *begun, *path[:2], *begun[:2]))
+
+
+def without_an_end(
+    subject: Subject, end: tuple[int, ...], before: Sequence[int], tokens: Sequence[int]
+) -> tuple[int, ...]:
+    """Returns the tokens, less those with which the thinking would end if it goes on with them behind what it
+    holds already (`before`)."""
+    thinking, matched, kept = thinking_up_to(subject.vocabulary, end), 0, list[int]()
+    for token in before:
+        matched = thinking.advance(matched, token)
+    for token in tokens:
         after = thinking.advance(matched, token)
         if after < len(end):
             matched = after

@@ -84,6 +84,14 @@ def test_masks_of_the_second_format_are_looked_at_too() -> None:
     assert {outcome for outcome, _ in outcomes(Thinks(SMALL, mask="bool"), OLD).values()} == {"passed"}
 
 
+@pytest.mark.parametrize("kind", [Thinks, Reference])
+def test_an_output_may_begin_with_the_last_id_of_the_end(kind: type[Reference]) -> None:
+    """Taken back to before that id, who thinks on with the output's first tokens ends the thinking at once."""
+    seen = outcomes(kind(SMALL), case("choice", [">", "<", ">="], ">"))
+    assert {name: found for name, (_, found) in seen.items() if found} == {}
+    assert seen["rollback_crosses_the_end_of_reasoning"][0] == "passed"
+
+
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_a_wrong_adapter_fails_exactly_its_own_checks(mutant: Any) -> None:
     seen = [each for chosen in (OLD, TEXT) for each in outcomes(mutant(SMALL), chosen, 2).items()]
