@@ -142,9 +142,9 @@ def _counts(decoded: Decoded, label: str, arm: str) -> str:
 
 def _log_median(values: Mapping[str, Sequence[float]], workloads: Sequence[str]) -> float | None:
     """Returns the mean over the workloads of the logarithm of the median request, which is an observed one;
-    None where a workload has none."""
+    None where a workload has none, or one that no time can be."""
     medians = [latency.percentiles(values.get(workload, ()))["p50"] for workload in workloads]
-    logs = [math.log(median) for median in medians if median is not None and median > 0]  # a damaged file has others
+    logs = [math.log(median) for median in medians if median is not None and median > 0]
     return float(np.mean(logs)) if logs and len(logs) == len(medians) else None
 
 
