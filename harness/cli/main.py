@@ -37,7 +37,7 @@ from harness.cli import (
 from harness.cli import list as listing
 from harness.cli.command import SPREADING
 from harness.cli.parser import Parser
-from harness.cli.streams import guarded_streams
+from harness.cli.streams import guarded_streams, open_closed_streams
 from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
 from harness.text import one_line
 
@@ -89,6 +89,7 @@ def parser() -> Parser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns 0 ok, 1 a gate failed, 2 bad input, 3 incomplete run, 4 unproven."""
+    open_closed_streams()
     if COMPLETES in os.environ:
         from harness.cli.completion import complete
 

@@ -112,6 +112,23 @@ def _is_file(stream: TextIO) -> bool:
         return False
 
 
+def open_closed_streams() -> None:
+    """Puts the null device where a program was started without stdin, stdout or stderr (`>&-`).
+
+    Python has None for such a stream, and the next file that is opened would take its number: what a library
+    prints would stand in a run's rows.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The number is the lowest that is free, so the file gets it, and a child gets it as it would.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - it stays open
+
+
 @contextmanager
 def guarded_streams() -> Iterator[tuple[GuardedStream, GuardedStream]]:
     """Puts stdout and stderr behind the gate, and takes them out again."""

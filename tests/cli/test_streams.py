@@ -12,11 +12,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from places import SUPPORT
 from synthetic import ARMS, case, info, row, write_run
 
 from harness.cli.main import main
 from harness.cli.streams import CI_SERVICES, GuardedStream
-from harness.errors import GATE_FAILED
+from harness.errors import BAD_INPUT, GATE_FAILED, OK
+from harness.rows.store import read_rows
 
 
 class Terminal(io.StringIO):
@@ -101,6 +103,47 @@ def test_the_gates_code_stands_where_nobody_reads_on(tmp_path: Path) -> None:
     )
     os.close(write)
     assert (done.returncode, done.stderr) == (GATE_FAILED, "")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_changes_no_exit_code(closed: str, tmp_path: Path) -> None:
+    run = str(regressed(tmp_path / "run"))
+    for words, code in (
+        (["compare", run, "--gate"], GATE_FAILED),
+        (["table", run], OK),
+        (["table", str(tmp_path / "none")], BAD_INPUT),
+    ):
+        done = subprocess.run(
+            ["bash", "-c", f'exec "$@" {closed}', "bash", *program(*words)], capture_output=True, text=True
+        )
+        assert (done.returncode, "Traceback" in done.stderr) == (code, False), words
+
+
+PRINTING = """
+import os
+
+from miniatures.reference import Reference
+
+class Printing(Reference):
+    def compile(self, grammar):
+        os.write(1, b"noise")
+        os.write(2, b"noise")
+        return super().compile(grammar)
+"""
+
+
+def test_nothing_that_is_printed_gets_into_the_rows_where_streams_are_closed(tmp_path: Path) -> None:
+    (tmp_path / "cases.jsonl").write_text('{"regex": "a", "tests": [{"text": "a", "valid": true}]}\n')
+    (tmp_path / "printing_backend.py").write_text(PRINTING)
+    words = ["run", "cases.jsonl", "--backends", "printing_backend:Printing", "--vocabularies", "bytes"]
+    words += ["--effort", "0", "--out", "run"]
+    paths = os.pathsep.join([str(SUPPORT), str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    subprocess.run(
+        ["bash", "-c", 'exec "$@" <&- >&- 2>&-', "bash", *program(*words)],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": paths}, check=True,
+    )  # fmt: skip
+    assert "noise" not in (tmp_path / "run" / "rows.jsonl").read_text()
+    assert [each.status for each in read_rows(tmp_path / "run")] == ["ok"]
 
 
 def test_an_answer_that_finds_no_room_is_told_in_one_line(tmp_path: Path) -> None:
