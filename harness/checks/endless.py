@@ -79,14 +79,27 @@ def check_runs_end_where_they_must(subject: Subject) -> Iterator[Finding]:
     documents = _documents(subject, EVERY_SPELLING)
     if documents is None and subject.case.grammar.dialect != "json_schema":
         raise NotApplicable("whether it is inside of JSON, only a reference says, and there is none")
-    bound = longest_white_space(subject.layout)
     for place, run in runs(subject, documents):
         beyond = None if documents is None else _beyond(subject, documents, place, run)
         _count(subject, place, run, is_in_schema=documents is not None and beyond is None)
         if beyond is not None:
             yield _finding(subject, place, run, beyond, NO_DOCUMENT)
-        elif run.kind == "white_space" and bound is not None and len(run.tokens) > bound:
-            yield _finding(subject, place, run, bound, ENDLESS if run.is_endless else TOO_LONG)
+        elif (beyond := _beyond_its_layout(subject, place, run)) is not None:
+            yield _finding(subject, place, run, beyond, ENDLESS if run.is_endless else TOO_LONG)
+
+
+def _beyond_its_layout(subject: Subject, place: Place, run: Run) -> int | None:
+    """Returns the number of the first token of a run of white space that is longer than the declared layout
+    has it; None where the layout has it all, or where that is not known."""
+    layout = subject.layout
+    bound = longest_white_space(layout)
+    if layout is None or bound is None or run.kind != "white_space" or len(run.tokens) <= bound:
+        return None
+    if subject.case.grammar.dialect == "json_schema":
+        return bound
+    # Free text of a tag, and what stands between the members of an XML document, is no white space of JSON.
+    outputs = _documents(subject, layout)
+    return None if outputs is None else _beyond(subject, outputs, place, run)
 
 
 def longest_white_space(layout: Layout | None) -> int | None:

@@ -86,7 +86,7 @@ def test_masks_of_the_second_format_are_looked_at_too() -> None:
 
 @pytest.mark.parametrize("kind", [Thinks, Reference])
 def test_an_output_may_begin_with_the_last_id_of_the_end(kind: type[Reference]) -> None:
-    """Taken back to before that id, who thinks on with the output's first tokens ends the thinking at once."""
+    """Taken back to before that id, one that thinks on with the first tokens of the output ends at once."""
     seen = outcomes(kind(SMALL), case("choice", [">", "<", ">="], ">"))
     assert {name: found for name, (_, found) in seen.items() if found} == {}
     assert seen["rollback_crosses_the_end_of_reasoning"][0] == "passed"

@@ -119,6 +119,62 @@ def test_only_the_documents_inside_of_a_structural_tag_are_looked_at() -> None:
     assert outside == {}
 
 
+FREE_BEHIND = {
+    "triggers": ["<f="],
+    "structures": [{"begin": "<f=a>", "schema": {"type": "integer"}, "end": ""}],
+}
+NESTED = {"type": "object", "properties": {"a": {"type": "array"}}, "required": ["a"]}
+
+
+def in_xml(style: str, *before: Any) -> Any:
+    document = {"type": "json_schema", "style": style, "json_schema": NESTED}
+    return {"type": "structural_tag", "format": {"type": "sequence", "elements": [*before, document]}}
+
+
+TAGS = {
+    "free_text_behind_a_document": (FREE_BEHIND, b"<f=a>1"),
+    "qwen_xml": (in_xml("qwen_xml"), b"<parameter=a>[1,2]</parameter>"),
+    "kimi_k3_xml": (
+        in_xml("kimi_k3_xml"),
+        b'<|open|>argument key="a" type="array"<|sep|>[1,2]<|close|>argument<|sep|>',
+    ),
+    "free_text_before_xml": (
+        in_xml("qwen_xml", {"type": "any_text", "excludes": ["!"]}),
+        b"a <parameter=a>[1,2]</parameter>",
+    ),
+}
+
+
+@pytest.mark.parametrize("layout", ["compact", "spaced"])
+@pytest.mark.parametrize("name", TAGS)
+def test_white_space_that_is_none_of_json_is_not_held_against_the_layout(name: str, layout: Any) -> None:
+    tag, output = TAGS[name]
+    findings, counted = looked_at(Reference(BYTES, layout=layout), tag, output, "structural_tag")
+    assert findings == [] and counted["white_space_endless"] > 0
+
+
+@pytest.mark.parametrize("name", ["qwen_xml", "kimi_k3_xml"])
+def test_white_space_of_json_beyond_the_layout_is_found_in_xml(name: str) -> None:
+    adapter = Reference(BYTES)
+    adapter.layout_in_tags = COMPACT
+    tag, output = TAGS[name]
+    findings, _ = looked_at(adapter, tag, output, "structural_tag")
+    assert {finding.cause for finding in findings} == {"endless_beyond_its_layout"}
+    array = range(output.index(b"["), output.index(b"]") + 1)
+    assert {finding.position for finding in findings} <= {*array}
+
+
+@pytest.mark.parametrize(("declared", "position"), [(COMPACT, 0), (runs_of(2), 2), (LAYOUTS["spaced"], 0)])
+def test_white_space_beyond_the_layout_is_found_in_a_tag(declared: Layout, position: int) -> None:
+    adapter = Reference(BYTES)
+    adapter.layout_in_tags = declared
+    tag = {"triggers": ["<f>"], "structures": [{"begin": "<f>", "schema": AB, "end": "</f>"}]}
+    findings, _ = looked_at(adapter, tag, b"<f>" + DOCUMENT, "structural_tag")
+    assert {finding.cause for finding in findings} == {"endless_beyond_its_layout"}
+    positions = {finding.position or 0 for finding in findings}
+    assert len(b"<f>{") + position in positions and min(positions) >= len(b"<f>")
+
+
 def test_other_dialects_have_no_white_space_of_the_backends_own() -> None:
     with pytest.raises(NotApplicable, match="only JSON"):
         looked_at(Reference(BYTES), "[0-9]+", b"1", "regex")
