@@ -192,14 +192,14 @@ def _quoting(subject: Subject, end: tuple[int, ...], path: Sequence[int]) -> tup
 def without_an_end(
     subject: Subject, end: tuple[int, ...], before: Sequence[int], tokens: Sequence[int]
 ) -> tuple[int, ...]:
-    """Returns the tokens, less those with which the thinking would end if it goes on with them behind what it
-    holds already (`before`)."""
+    """Returns the tokens, less those that may not come in the thinking, as special ids, and those with which
+    it would end if it goes on with them behind what it holds already (`before`)."""
     thinking, matched, kept = thinking_up_to(subject.vocabulary, end), 0, list[int]()
     for token in before:
         matched = thinking.advance(matched, token)
     for token in tokens:
         after = thinking.advance(matched, token)
-        if after < len(end):
+        if thinking.allows(token) and after < len(end):
             matched = after
             kept.append(token)
     return tuple(kept)

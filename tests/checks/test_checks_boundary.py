@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import miniatures
@@ -90,6 +91,27 @@ def test_an_output_may_begin_with_the_last_id_of_the_end(kind: type[Reference]) 
     seen = outcomes(kind(SMALL), case("choice", [">", "<", ">="], ">"))
     assert {name: found for name, (_, found) in seen.items() if found} == {}
     assert seen["rollback_crosses_the_end_of_reasoning"][0] == "passed"
+
+
+TOOL = case(
+    "structural_tag",
+    {
+        "format": {
+            "type": "sequence",
+            "elements": [{"type": "token", "token": "<tool>"}, {"type": "const_string", "value": "xy"}],
+        }
+    },
+)
+TOOL = replace(TOOL, instances=(Instance("a special id", b"xy", True, tokens=("<tool>", "x", "y")),))
+
+
+def test_no_special_id_of_an_output_stands_in_the_thinking() -> None:
+    """docs/reasoning.md: only tokens of text, and the end, may come there."""
+    passed = dict.fromkeys(CHECKS, ("passed", []))
+    assert outcomes(Thinks(SMALL), TOOL) == passed
+    seen = outcomes(Reference(SMALL), TOOL)
+    for name in ("a_draft_may_cross_the_end_of_reasoning", "rollback_crosses_the_end_of_reasoning"):
+        assert seen[name] == passed[name], "not skipped because the thinking is refused"
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
