@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,9 @@ def _collected(session: pytest.Session, config: pytest.Config) -> Iterator[pytes
     for word in sorted(marks):
         config.addinivalue_line("markers", f"{word}: a suite, dialect or tag of GrammarBench's cases")
     specs = [str(spec) for text in config.getoption("grammarbench_backend") for spec in parse_specs(text)]
-    folder = fresh_folder(getattr(config, "cache", None))
+    session_long = ExitStack()
+    config.add_cleanup(session_long.close)
+    folder = session_long.enter_context(fresh_folder(getattr(config, "cache", None)))
     arms = product(specs, short_names(vocabularies).items())
     for number, (spec, (vocabulary, short)) in enumerate(arms, 1):
         walks = Walks(

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import itemgetter
@@ -18,10 +19,12 @@ import pytest
 from harness.backend.arm import arm
 from harness.cases.case import Case
 from harness.checks import is_policy
+from harness.errors import BadInput
 from harness.outcomes import expected
 from harness.outcomes.delayed import Delayed, delayed_of
 from harness.outcomes.outcome import CaseOutcome, CaseRows, is_documented, walk_verdict
 from harness.outcomes.repro_command import repro_words
+from harness.rows.folder import locked
 from harness.rows.row import CHECKS_MODE, DECLINED, OURS, Row
 from harness.rows.store import read_rows
 from harness.running.session import SEED, Request, run
@@ -33,17 +36,42 @@ SESSIONS = 3
 """Sessions of pytest whose runs are kept."""
 
 
-def fresh_folder(cache: pytest.Cache | None) -> Path:
-    """Returns a folder for this session's runs, in pytest's cache where it has one.
+@contextmanager
+def fresh_folder(cache: pytest.Cache | None) -> Iterator[Path]:
+    """Makes a folder for this session's runs, and holds it, so that no other session removes it meanwhile.
 
-    All but the last sessions' folders are removed there.
+    It lies in pytest's cache, where there is one that can be written. All but the last sessions' folders are
+    removed there.
     """
-    if cache is None:
+    folder = _folder_in(cache)
+    try:
+        with locked(folder):
+            yield folder
+    finally:
+        with suppress(OSError):  # it holds a run, as a rule
+            folder.rmdir()
+
+
+def _folder_in(cache: pytest.Cache | None) -> Path:
+    """Makes a folder in the cache, else a temporary one. Raises BadInput if neither can be made."""
+    if cache is not None:
+        with suppress(OSError):
+            kept = cache.mkdir("grammarbench")
+            for old in sorted(folder for folder in kept.iterdir() if folder.is_dir())[: -(SESSIONS - 1)]:
+                _remove(old)
+            folder = kept / f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
+            folder.mkdir(exist_ok=True)
+            return folder
+    try:
         return Path(tempfile.mkdtemp(prefix="grammarbench-pytest-"))
-    kept = cache.mkdir("grammarbench")
-    for old in sorted(folder for folder in kept.iterdir() if folder.is_dir())[: -(SESSIONS - 1)]:
-        shutil.rmtree(old, ignore_errors=True)
-    return kept / f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
+    except OSError as error:
+        raise BadInput(f"there is no room for the runs of this session: {error}") from error
+
+
+def _remove(folder: Path) -> None:
+    """Removes the folder of another session, unless that one is still going on."""
+    with suppress(BadInput, OSError), locked(folder):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class Wrong(Exception):
