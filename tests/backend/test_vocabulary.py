@@ -493,7 +493,24 @@ def test_metaspace_pre_tokenizer_puts_no_space_before_the_text(metaspace_folder:
     add_config(metaspace_folder, tokenizer=document)
     vocabulary = load_vocabulary(str(metaspace_folder))
     assert [vocabulary.tokens[token] for token in vocabulary.encode(b"ab ab")] == [b"ab", b" ab"]
-    assert vocabulary.tokens[3] == b"\0", "byte fallback is the model's to say"
+
+
+def test_a_piece_for_a_byte_has_the_bytes_that_the_decoder_gives_it(metaspace_folder: Path) -> None:
+    """A decoder without byte fallback gives its name, though the model spells unknown characters in such."""
+    from tokenizers import Tokenizer
+
+    document = json.loads((metaspace_folder / "tokenizer.json").read_text())
+    assert document["model"]["byte_fallback"]
+    steps = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never", "split": False}
+    document |= {"normalizer": None, "pre_tokenizer": steps, "decoder": steps}
+    add_config(metaspace_folder, tokenizer=document)
+    vocabulary = load_vocabulary(str(metaspace_folder))
+    own = Tokenizer.from_file(str(metaspace_folder / "tokenizer.json"))
+    z = 3 + ord("z")
+    assert own.encode("z", add_special_tokens=False).ids == [z]
+    assert vocabulary.tokens[z].decode() == own.decode([z]) == "<0x7A>"
+    with pytest.raises(ValueError, match="has no token for byte 0x7a"):
+        vocabulary.encode(b"abz")
 
 
 def unigram_folder(folder: Path, pieces: list[str], **model: object) -> Path:

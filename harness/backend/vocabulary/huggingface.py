@@ -121,7 +121,7 @@ def _parts(tokenizer: Tokenizer) -> dict[str, Any]:
         return None if component is None else json.loads(component.__getstate__())
 
     parts = {part: stored(getattr(tokenizer, part)) for part in ("normalizer", "pre_tokenizer", "decoder")}
-    model = {field: getattr(tokenizer.model, field, None) for field in ("unk_token", "byte_fallback")}
+    model = {"unk_token": getattr(tokenizer.model, "unk_token", None)}
     if type(tokenizer.model).__name__ == "Unigram":  # its unknown piece has an id, which only the file tells
         unknown = stored(tokenizer.model)["unk_id"]
         model["unk_token"] = None if unknown is None else tokenizer.id_to_token(unknown)
@@ -194,7 +194,8 @@ def _meaning(parts: dict[str, Any], folder: Path) -> Callable[[str], bytes]:
         return bytes_of_letters
     if kinds and set(kinds) <= {"Metaspace", "Replace", "ByteFallback", "Fuse", "Strip"}:
         replacements = _replacements(parts, folder)
-        byte_fallback = "ByteFallback" in kinds or bool(parts["model"]["byte_fallback"])
+        # A model may spell characters in pieces for bytes of which its decoder still gives the names.
+        byte_fallback = "ByteFallback" in kinds
 
         def meaning(piece: str) -> bytes:
             byte = byte_of_piece(piece) if byte_fallback else None
