@@ -13,7 +13,7 @@ import pytest
 from miniatures.wrong_boundaries import ANOTHER_WAY, MUTANTS
 
 from harness.backend.bridge.reasoning import ReasoningGrammar, ReasoningObject
-from harness.backend.bridge.thinking import Thinking
+from harness.backend.bridge.thinking import NAMES, SPELLED, Thinking, ends_to_try
 from harness.backend.grammar import Adapter, CompiledGrammar, Grammar, GrammarObject, UnsupportedGrammar
 from harness.backend.vocabulary import Vocabulary
 from harness.cases.case import Case, Instance, case_id
@@ -107,7 +107,7 @@ TOOL = replace(TOOL, instances=(Instance("a special id", b"xy", True, tokens=("<
 
 def test_no_special_id_of_an_output_stands_in_the_thinking() -> None:
     """docs/reasoning.md: only tokens of text, and the end, may come there."""
-    passed = dict.fromkeys(CHECKS, ("passed", []))
+    passed: dict[str, tuple[str, list[Finding]]] = dict.fromkeys(CHECKS, ("passed", []))
     assert outcomes(Thinks(SMALL), TOOL) == passed
     seen = outcomes(Reference(SMALL), TOOL)
     for name in ("a_draft_may_cross_the_end_of_reasoning", "rollback_crosses_the_end_of_reasoning"):
@@ -226,3 +226,15 @@ def test_an_end_that_a_backend_cannot_have_is_left_out() -> None:
         outcomes(Reference(bare), chosen)[name][0]
         == "skipped: the vocabulary has no token to end the thinking"
     )
+
+
+@pytest.mark.parametrize("name", [*NAMES, "\n"])
+def test_an_end_of_sequence_ends_no_thinking_whatever_its_name(name: str) -> None:
+    """Some tokenizers name the end of the thinking among the ends of the output."""
+    texts = tuple(bytes([byte]) for byte in range(256) if bytes([byte]) != b"\n" or name != "\n")
+    size = len(texts)
+    known = Vocabulary("ends", (*texts, b"", b""), (size, size + 1), {size: "</s>", size + 1: name})
+    ends = list(ends_to_try(known))
+    assert [known.decode(end) for end in ends] == [*([] if name == "\n" else [b"\n"]), SPELLED]
+    seen = outcomes(Thinks(known), case("regex", "[ab]{2}", "ab"))
+    assert {name: outcome for name, outcome in seen.items() if outcome != ("passed", [])} == {}

@@ -98,25 +98,24 @@ def think_end_id(vocabulary: Vocabulary, text: str) -> int:
 
 def think_end(vocabulary: Vocabulary) -> int:
     """Returns the id that ends the thinking: the special token for that, else a reserved one, else the end of
-    a line. Raises BadInput if the vocabulary has none of these."""
+    a line. No end of sequence and no padding is among them, whatever its name. Raises BadInput if the
+    vocabulary has none of these."""
+    never = {*vocabulary.eos_tokens, *vocabulary.padding_tokens}
     for name in NAMES:
-        try:
-            return think_end_id(vocabulary, name)
-        except BadInput:
-            continue
+        with suppress(BadInput):
+            if (token := think_end_id(vocabulary, name)) not in never:
+                return token
     words = ("special_", "control_", "reserved", "unused", "extra")
     reserve = [
         token
         for token, name in vocabulary.special_tokens.items()
-        if any(word in name.lower() for word in words)
+        if token not in never and any(word in name.lower() for word in words)
     ]
-    if left := [
-        token
-        for token in sorted(reserve)
-        if token not in vocabulary.eos_tokens and token not in vocabulary.padding_tokens
-    ]:
-        return left[0]
-    return think_end_id(vocabulary, "\n")
+    if reserve:
+        return min(reserve)
+    if (token := think_end_id(vocabulary, "\n")) not in never:
+        return token
+    raise BadInput(f"of vocabulary {vocabulary.name} only ends of sequence could end the thinking")
 
 
 SPELLED = b"</</think>"
