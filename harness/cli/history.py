@@ -54,6 +54,7 @@ def _append(history: Path, run: Path) -> None:
     """Appends the run's measurement and its counts. Raises BadInput."""
     from harness.measure.record import has_measurement
     from harness.outcomes.history import conformance, measurements
+    from harness.outcomes.history.files import append
     from harness.rows.store import has_begun
     from harness.serve.decode.record import has_decoding
 
@@ -66,6 +67,6 @@ def _append(history: Path, run: Path) -> None:
         )
     files = [measurements.times_file(history, run)] if has_measurement(run) or not is_run else []
     files += [conformance.outcomes_file(history, run)] if is_run else []
-    for file in files:  # once nothing more can be wrong with the run
-        file.write()
+    append(files)  # once nothing more can be wrong with the run
+    for file in files:
         print(f"added: {file.path}", file=sys.stderr)

@@ -3,6 +3,7 @@ that stays."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 from pathlib import Path
@@ -168,6 +169,36 @@ def test_a_run_that_cannot_be_added_leaves_nothing_behind(
     (run / "rows.jsonl").write_text(rows)
     assert main(["history", str(tmp_path / "past"), "--add", str(run)]) == 0
     assert capsys.readouterr().err.count("added") == 2
+
+
+def test_what_could_not_be_written_is_added_later(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, past = one_run(write_run(tmp_path / "run", [[(row(), b"")]]), 0, 2.0), tmp_path / "past"
+    past.mkdir()
+    (past / "conformance").touch()
+    words = ["history", str(past), "--add", str(run)]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and f"{past / 'conformance'}: cannot be written (File exists)" in said
+    (past / "conformance").unlink()
+    assert not [path for path in past.rglob("*") if path.is_file()]
+    add_times(past, run)  # as a history may be that was written when the disk was full
+    (measured,) = past.rglob("*.gz")
+    before = measured.read_bytes()
+    assert main(words) == 0
+    assert capsys.readouterr().err.count("added") == 2 and measured.read_bytes() == before
+    assert main(words) == 2
+    assert "is there already; a history is only appended to" in capsys.readouterr().err
+
+
+def test_a_file_of_another_content_is_in_the_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, past = one_run(write_run(tmp_path / "run", [[(row(), b"")]]), 0, 2.0), tmp_path / "past"
+    path = add_times(past, run)
+    path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()) + b"{}\n"))
+    assert main(["history", str(past), "--add", str(run)]) == 2
+    assert "is there already, and differs" in capsys.readouterr().err
+    assert list(past.rglob("*.gz")) == [path]
 
 
 def test_a_run_with_checks_tells_more_of_a_version_than_a_later_one_without() -> None:

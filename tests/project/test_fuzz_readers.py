@@ -24,7 +24,7 @@ from harness.cases.case_line import case_from_line
 from harness.cases.suite import find_suite, read_cases
 from harness.errors import BadInput
 from harness.measure import kernels
-from harness.outcomes.history.measurements import MOST_BYTES, read_lines
+from harness.outcomes.history.files import MOST_BYTES, read_lines
 from harness.rows import store
 from harness.shape import DEEPEST, LONGEST_LINE, json_line, shaped
 

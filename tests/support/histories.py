@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.outcomes.history.conformance import EVERY, FOLDER, FORM, outcomes_file
+from harness.outcomes.history.files import append
 from harness.outcomes.history.measurements import HISTORY, Entry, new_file, safe_name, times_file
 
 
@@ -44,9 +45,8 @@ def write_entries(
         runs.setdefault((one.time, one.run), []).append(one)
     for (time, run), every in runs.items():
         header = {"history": HISTORY, "hardware": hardware, "workload": workload}
-        new_file(
-            history / safe_name(hardware) / safe_name(workload), time, run, [header, *map(asdict, every)]
-        ).write()
+        where = history / safe_name(hardware) / safe_name(workload)
+        append([new_file(where, time, run, [header, *map(asdict, every)])])
 
 
 def write_conformance(
@@ -64,16 +64,16 @@ def write_conformance(
     time, run = arm.pop("time", time_of(number)), arm.pop("run", f"run{number:03}-{arm['backend'][:9]}")
     header = {"form": FORM, "run": run, "started": time, "harness": "0"}
     lines = [header, arm | {"features": {EVERY: {"works": 1}, **features}}]
-    new_file(history / FOLDER, time, run, lines).write()
+    append([new_file(history / FOLDER, time, run, lines)])
 
 
 def add_times(history: Path, run: Path) -> Path:
     """Adds the measurement of a run to the history; returns the file."""
     file = times_file(history, run)
-    file.write()
+    append([file])
     return file.path
 
 
 def add_outcomes(history: Path, run: Path) -> None:
     """Adds to the history how many cases work in a run."""
-    outcomes_file(history, run).write()
+    append([outcomes_file(history, run)])

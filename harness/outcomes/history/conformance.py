@@ -20,7 +20,8 @@ from harness.backend.arm import arm
 from harness.backend.environments.releases import release
 from harness.errors import BadInput, Incomplete
 from harness.outcomes.case_state import CaseState
-from harness.outcomes.history.measurements import NewFile, new_file, read_lines
+from harness.outcomes.history.files import NewFile, read_lines
+from harness.outcomes.history.measurements import new_file
 from harness.outcomes.outcome import CaseRows
 from harness.rows.again import how_to_complete
 from harness.rows.row import OUT_OF_TIME, Row
@@ -114,8 +115,7 @@ def judged(counts: Counts) -> int:
 
 
 def outcomes_file(history: Path, folder: Path) -> NewFile:
-    """Returns the file of how many cases work in a complete run. Raises BadInput, also if it is there
-    already."""
+    """Returns the file of how many cases work in a complete run. Raises BadInput."""
     info = read_info(folder)
     if read_end(folder) is None:
         how = how_to_complete(folder, info)

@@ -9,11 +9,9 @@ is copying files.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import math
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -28,15 +26,12 @@ from harness.measure.figures import METRICS, Figures
 from harness.measure.record import read_measurement
 from harness.measure.statistics import geometric_mean
 from harness.outcomes.history.alert_rule import Event, State, events, state
-from harness.rows.appending import encoded
-from harness.shape import json_line, shaped
+from harness.outcomes.history.files import NewFile, read_lines
+from harness.shape import shaped
 from harness.text import counted, our_command
 
 HISTORY = 1
 """The form of the files."""
-
-MOST_BYTES = 256 << 20
-"""Most bytes that one file of a history may have when it is unpacked."""
 
 
 @dataclass(frozen=True)
@@ -141,24 +136,8 @@ def _full(backend: str, version: str, options: str) -> str:
     return f"{backend}=={version}" + (f":{options}" if options else "")
 
 
-@dataclass(frozen=True)
-class NewFile:
-    """A file that a run adds to a history."""
-
-    path: Path
-    lines: tuple[dict[str, Any], ...]
-
-    def write(self) -> None:
-        """Writes the file, whole or not at all."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        draft = self.path.with_suffix(".new")
-        with gzip.GzipFile(draft, "wb", mtime=0) as file:
-            file.write(b"".join(map(encoded, self.lines)))
-        draft.replace(self.path)
-
-
 def times_file(history: Path, folder: Path) -> NewFile:
-    """Returns the file of the run's measurement. Raises BadInput, also if it is there already."""
+    """Returns the file of the run's measurement. Raises BadInput."""
     hardware, workload, entries = entries_of(folder)
     if not entries:
         raise BadInput(f"{folder}: nothing was measured on two arms; there is nothing for a history")
@@ -168,12 +147,9 @@ def times_file(history: Path, folder: Path) -> NewFile:
 
 
 def new_file(where: Path, time: str, run: str, lines: Iterable[dict[str, Any]]) -> NewFile:
-    """Returns the file of a run with these lines. Raises BadInput if it is there already."""
+    """Returns the file of a run with these lines."""
     stamp = "".join(character for character in time if character.isascii() and character.isalnum())[:15]
-    path = where / f"{stamp}_{safe_name(run)}.jsonl.gz"
-    if path.exists():
-        raise BadInput(f"{path} is there already; a history is only appended to")
-    return NewFile(path, tuple(lines))
+    return NewFile(where / f"{stamp}_{safe_name(run)}.jsonl.gz", tuple(lines))
 
 
 def safe_name(text: str) -> str:
@@ -206,23 +182,6 @@ def read_entries(history: Path) -> dict[tuple[str, str], list[Entry]]:
         key: sorted(entries, key=lambda entry: (entry.time, entry.run))
         for key, entries in by_workload.items()
     }
-
-
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Returns the lines of one file. Raises BadInput."""
-    try:
-        with gzip.open(path, "rb") as file:
-            # A file that is made to burst a memory is a thousandth of what it becomes; ours hold some
-            # megabytes.
-            content = file.read(MOST_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise BadInput(f"{path}: no file of a history ({error})") from error
-    if len(content) > MOST_BYTES:
-        raise BadInput(f"{path}: no file of a history (it unpacks to more than {MOST_BYTES >> 20} MiB)")
-    lines = [json_line(line, f"{path}:{number}") for number, line in enumerate(content.splitlines(), 1)]
-    if not lines or not all(isinstance(line, dict) for line in lines):
-        raise BadInput(f"{path}: no file of a history (its lines are no objects)")
-    return lines
 
 
 def _entries(path: Path) -> Iterator[Entry]:
