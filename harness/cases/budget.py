@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from harness.backend.grammar import Grammar
 from harness.backend.layout import COMPACT
 from harness.cases.case import Case, as_written, json_text
-from harness.cases.generated.differences import ASKING_LESS_OR_MORE, with_known_names
+from harness.cases.generated.differences import with_known_names
 from harness.cases.subschemas import at, subschemas
 from harness.oracle.automaton import Automaton, NoOracle
 from harness.oracle.fewest_tokens import FewestTokens, fewest_tokens
-from harness.oracle.language import language_of, outputs_of
+from harness.oracle.language import documents_of, language_of, outputs_of
+from harness.oracle.repeated_names import may_repeat_a_name
 from harness.oracle.trie import TokenTrie
 
 WRITTEN = replace(COMPACT, separators=None)
@@ -28,43 +30,63 @@ def budget_of_case(case: Case, trie: TokenTrie) -> FewestTokens | None:
     so, end-of-sequence not counted; None where the case has no reference or no output, or its tokens are
     meant by their ids.
 
-    The reference counts a name that no schema lists each time that it stands there. Where a schema wants
-    several names, the number is therefore one that no output is below, and an output is known only if there
-    is one with names from a list."""
-    budget = _budget_of(case, case.grammar, trie)
-    if budget is None or '"minProperties"' not in case.grammar.text:
-        return budget
-    listed = _with_listed_names(case.grammar) if case.grammar.dialect == "json_schema" else None
-    if listed == case.grammar:
-        return budget
-    known = None if listed is None else _budget_of(case, listed, trie)
-    return replace(budget, most=None if known is None else known.most)
+    The reference counts a name that no schema lists each time that it stands there. The number is therefore
+    one that no output is below, and an output is known only if its text was found and repeats no name.
+    """
 
+    def is_output(text: bytes) -> bool:
+        return not may_repeat_a_name(case.grammar.dialect, text)
 
-def _budget_of(case: Case, grammar: Grammar, trie: TokenTrie) -> FewestTokens | None:
-    """Returns the fewest tokens of an output of the grammar, which is read by the case's options."""
-    language: Automaton[Any]
     try:
-        if grammar.dialect in ("json_schema", "structural_tag"):
-            language = outputs_of(
-                grammar, case.draft, case.asserts_formats, layout=WRITTEN, vocabulary=trie.vocabulary
-            )
-        else:
-            language = language_of(grammar)
-        return fewest_tokens(language, language.start, trie)
+        language = _language(case, case.grammar, trie)
+        budget = fewest_tokens(language, language.start, trie, is_output=is_output)
     except NoOracle:
         return None
+    if budget is None or budget.most is not None or case.grammar.dialect != "json_schema":
+        return budget
+    return replace(budget, most=_tokens_with_listed_names(case, trie, is_output))
 
 
-def _with_listed_names(grammar: Grammar) -> Grammar | None:
-    """Returns the schema with names from a list only in objects that must have several; None where it may
-    take more then, because a part of it asks less where it is refused."""
+def _language(case: Case, grammar: Grammar, trie: TokenTrie) -> Automaton[Any]:
+    """Returns the automaton of the outputs of the grammar, which is read by the case's options. Raises
+    NoOracle."""
+    if grammar.dialect not in ("json_schema", "structural_tag"):
+        return language_of(grammar)
+    return outputs_of(grammar, case.draft, case.asserts_formats, layout=WRITTEN, vocabulary=trie.vocabulary)
+
+
+def _tokens_with_listed_names(case: Case, trie: TokenTrie, is_output: Callable[[bytes], bool]) -> int | None:
+    """Returns how many tokens a document takes in which the objects that must have several names have them
+    from a list, which the reference does not repeat; None where no such document of the schema is found."""
+    listed = _with_listed_names(case.grammar)
+    if listed == case.grammar:
+        return None
+    try:
+        documents = documents_of(case.grammar.text, case.draft, case.asserts_formats)
+        language = _language(case, listed, trie)
+        budget = fewest_tokens(
+            language, language.start, trie, is_output=lambda text: is_output(text) and documents.accepts(text)
+        )
+    except NoOracle:
+        return None
+    return None if budget is None else budget.most
+
+
+def _with_listed_names(grammar: Grammar) -> Grammar:
+    """Returns the schema with names from a list only in objects that must have several, as far as that stands
+    in so many words; it may take documents that the schema does not."""
     made = schema = json.loads(grammar.text, parse_float=as_written)
     nodes = [(path, node) for path, node in subschemas(schema) if isinstance(node, dict)]
-    if any(not ASKING_LESS_OR_MORE.isdisjoint(node) for _, node in nodes):
-        return None
     for path, node in reversed(nodes):
-        least = node.get("minProperties")
-        if isinstance(least, int | float) and least > 1:
+        if _least_names(node) > 1:
             made = with_known_names(made, path, at(made, path))
     return grammar if made is schema else Grammar("json_schema", json_text(made))
+
+
+def _least_names(node: dict[str, Any]) -> float:
+    """Returns how many names `minProperties`, or `maxProperties` in a `not`, asks for at least."""
+    least, other = node.get("minProperties"), node.get("not")
+    most = other.get("maxProperties") if isinstance(other, dict) else None
+    return max(
+        least if isinstance(least, int | float) else 0, most + 1 if isinstance(most, int | float) else 0
+    )

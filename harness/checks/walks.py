@@ -25,8 +25,9 @@ from harness.checks.looking import first_bytes
 from harness.checks.readings import reading_of
 from harness.checks.subject import NotApplicable, Subject
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
-from harness.oracle.fewest_tokens import fewest_tokens
+from harness.oracle.fewest_tokens import any_text, fewest_tokens
 from harness.oracle.judge import Unjudgeable, is_json
+from harness.oracle.repeated_names import may_repeat_a_name
 from harness.oracle.trie import TokenSet
 from harness.rows.row import Finding
 from harness.walk.watched import collecting
@@ -111,23 +112,30 @@ def _can_be_finished(subject: Subject, walk: Walk) -> bool:
     """Returns whether the vocabulary can spell an end of what the walk has begun, so that it is the backend's
     fault if there is none; False where nobody knows.
 
-    Where no output begins like the walk, it is the backend that led there.
+    An end that writes a name once more in an object is none to a right backend, and counts only where the
+    walk itself did so. Where no output begins like the walk, it is the backend that led there.
     """
     ids = subject.vocabulary.ids_by_bytes
     if all(bytes([byte]) in ids for byte in range(256)):
         return True
+
+    def is_new(rest: bytes) -> bool:
+        return not may_repeat_a_name(subject.case.grammar.dialect, walk.text + rest)
+
     try:
-        for outputs in _outputs(subject):
-            state = subject.state_behind(outputs, walk.tokens)
-            if state != DEAD:
-                fewest = fewest_tokens(outputs, state, subject.trie)
-                return fewest is not None and fewest.most is not None
+        for repeats_names in (False, True):
+            for outputs in _outputs(subject, repeats_names):
+                state = subject.state_behind(outputs, walk.tokens)
+                if state != DEAD:
+                    is_output = any_text if repeats_names else is_new
+                    fewest = fewest_tokens(outputs, state, subject.trie, is_output=is_output)
+                    return fewest is not None and fewest.most is not None
     except (NotApplicable, NoOracle):
         return False
     return True
 
 
-def _outputs(subject: Subject) -> Iterator[Automaton[Any]]:
+def _outputs(subject: Subject, repeats_names: bool) -> Iterator[Automaton[Any]]:
     """Yields the automaton of the case's outputs: that of the layout that the backend declares, if it does,
     and that of every spelling. Raises NotApplicable where there is none."""
     if subject.case.grammar.dialect not in ("json_schema", "structural_tag"):
@@ -135,7 +143,7 @@ def _outputs(subject: Subject) -> Iterator[Automaton[Any]]:
         return
     for layout in dict.fromkeys((subject.layout, None)):
         yield documents_of_case(
-            subject.case, repeats_names=True, layout=layout, vocabulary=subject.vocabulary
+            subject.case, repeats_names=repeats_names, layout=layout, vocabulary=subject.vocabulary
         )
 
 

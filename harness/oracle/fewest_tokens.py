@@ -5,6 +5,7 @@ A request whose `max_tokens` is smaller is cut off before its document is comple
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,9 @@ from harness.oracle.trie import TokenTrie
 
 MOST_STATES = 300
 """States from which every token is tried before bounds are returned instead of the number."""
+
+Ways = dict[int, tuple[int, int] | None]
+"""Of each state that was reached, the state before it and the token between them; None for the first."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +34,17 @@ class FewestTokens:
     most: int | None
 
 
+def any_text(_: bytes) -> bool:
+    """Takes every text for an output."""
+    return True
+
+
 def fewest_tokens(
-    automaton: Automaton[Any], state: int, trie: TokenTrie, most_states: int = MOST_STATES
+    automaton: Automaton[Any],
+    state: int,
+    trie: TokenTrie,
+    most_states: int = MOST_STATES,
+    is_output: Callable[[bytes], bool] = any_text,
 ) -> FewestTokens | None:
     """Returns how many tokens lead at least from a state of the automaton to a place where the output may
     end; None for a dead state, from which no output goes on, and where the vocabulary cannot spell an end.
@@ -39,28 +52,33 @@ def fewest_tokens(
     Breadth first: every state that so many tokens reach is looked at before one more is tried, so that the
     first end that is found is the nearest. Where more than `most_states` states would have to be tried, what
     is returned are bounds. Tokens are taken for the text that they are: raises NoOracle where ids are meant.
+
+    An automaton may take some texts that are no outputs. Where `is_output` is given, a number of tokens is
+    known only of a text from the state on for which it is true; the other bound stays what it is.
     """
     if state == DEAD:
         return None
     if automaton.reads_tokens:
         raise NoOracle("its tokens are meant by their ids")
     if automaton.accepting(state):
-        return FewestTokens(0, 0)
-    known = _tokens_of_some_completion(automaton, state, trie)
-    seen, here, count, tried = {state}, [state], 0, 0
+        return FewestTokens(0, 0 if is_output(b"") else None)
+    text = _some_completion(automaton, state)
+    known = None if text is None or not is_output(text) else fewest_tokens_of(text, trie)
+    ways: Ways = {state: None}
+    here, count, tried = [state], 0, 0
     try:
         while here and (known is None or count + 1 < known):
-            following: set[int] = set()
+            following: list[int] = []
             for each in here:
                 tried += 1
                 if tried > most_states:
                     return FewestTokens(count + 1, known)
-                following.update(np.unique(trie.states(automaton, each)).tolist())
+                following += _reached(automaton, each, trie, ways)
             count += 1
-            following -= {DEAD, *seen}
-            if any(automaton.accepting(each) for each in following):
-                return FewestTokens(count, count)
-            seen |= following
+            ends = [each for each in following if automaton.accepting(each)]
+            if ends:
+                is_known = any(is_output(_text_to(end, ways, trie)) for end in ends)
+                return FewestTokens(count, count if is_known else known)
             here = sorted(following)
     except NoOracle:
         return FewestTokens(count + 1, known)
@@ -68,16 +86,34 @@ def fewest_tokens(
     return FewestTokens(known, known) if known is not None else None
 
 
-def _tokens_of_some_completion(automaton: Automaton[Any], state: int, trie: TokenTrie) -> int | None:
-    """Returns in how many tokens a short text that ends the output can be written at least; None where no
-    such text is found soon, or the vocabulary cannot spell it."""
+def _reached(automaton: Automaton[Any], state: int, trie: TokenTrie, ways: Ways) -> list[int]:
+    """Returns the states that one token reaches first, from this one; each gets its way."""
+    states, tokens = np.unique(trie.states(automaton, state), return_index=True)
+    first = {
+        each: (state, token)
+        for each, token in zip(states.tolist(), tokens.tolist(), strict=True)
+        if each != DEAD and each not in ways
+    }
+    ways |= first
+    return [*first]
+
+
+def _text_to(state: int, ways: Ways, trie: TokenTrie) -> bytes:
+    """Returns the text of the tokens on the way to a state."""
+    texts = []
+    while (way := ways[state]) is not None:
+        state, token = way
+        texts.append(trie.vocabulary.tokens[token])
+    return b"".join(reversed(texts))
+
+
+def _some_completion(automaton: Automaton[Any], state: int) -> bytes | None:
+    """Returns a short text that ends the output; None where none is found soon."""
     try:
         text = shortest_completion(automaton, state, avoided=RARE)
-        if text is None:
-            text = some_completion(automaton, state, CLOSING_FIRST)
+        return some_completion(automaton, state, CLOSING_FIRST) if text is None else text
     except NoOracle:
         return None
-    return None if text is None else fewest_tokens_of(text, trie)
 
 
 def fewest_tokens_of(text: bytes, trie: TokenTrie) -> int | None:

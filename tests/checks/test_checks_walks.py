@@ -260,6 +260,28 @@ def test_an_end_that_the_vocabulary_can_spell_is_asked_for() -> None:
     assert list(check_walks_end_and_validate(unknown)) == []
 
 
+NO_B = [bytes([byte]) for byte in range(256) if byte not in b"b\\"]
+WITHOUT_B = Vocabulary("without b", (*NO_B, b""), (254,), {254: "</s>"})
+ONE = {"const": 1}
+LISTED = {"properties": {"a": ONE, "b": ONE}, "additionalProperties": False}
+UNLISTED = {"propertyNames": {"pattern": "^[ab]$"}, "additionalProperties": ONE}
+
+
+@pytest.mark.parametrize("names", [LISTED, UNLISTED])
+def test_an_end_that_repeats_a_name_is_asked_of_no_right_backend(names: dict[str, object]) -> None:
+    case = Grammar("json_schema", json.dumps({"type": "object", "minProperties": 2, **names}))
+    right = subject(REFERENCE(WITHOUT_B), Grammar("regex", r'\{"a":1,"b":1\}'), judged=case)
+    walk = lean_walk(right, right.compiled.start(), right.random("walk 0"), 0)
+    assert (walk.end, walk.text) == ("dead_end", b'{"a":1,"')
+    assert list(check_walks_end_and_validate(right)) == []
+
+
+def test_a_backend_that_repeats_a_listed_name_may_end_so() -> None:
+    case = Grammar("json_schema", json.dumps({"type": "object", "minProperties": 2, **LISTED}))
+    wrong = subject(REFERENCE(WITHOUT_B), Grammar("regex", r'\{"a":1,"a":1,"b":1\}'), judged=case)
+    assert {each.cause for each in check_walks_end_and_validate(wrong)} == {"cannot_end"}
+
+
 class Raising(ReferenceGrammar):
     """Fails after it has been compiled."""
 

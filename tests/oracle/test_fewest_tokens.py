@@ -16,6 +16,7 @@ from harness.cases.case import Case, case_id
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
 from harness.oracle.fewest_tokens import FewestTokens, fewest_tokens, fewest_tokens_of
 from harness.oracle.language import documents_of, language_of
+from harness.oracle.repeated_names import may_repeat_a_name
 from harness.oracle.trie import TokenTrie
 
 
@@ -100,6 +101,8 @@ def test_a_schemas_budget(schema: Any, tokens: int | None) -> None:
 
 
 ONE = {"const": 1}
+ONLY_A = {"patternProperties": {"^a$": {}}, "additionalProperties": False}
+SOME, OTHERS = {"additionalProperties": ONE}, {"additionalProperties": {"not": ONE}}
 
 
 @pytest.mark.parametrize(
@@ -109,7 +112,12 @@ ONE = {"const": 1}
         ({"minProperties": 1}, 6, 6),
         ({"minProperties": 2, "properties": dict.fromkeys("ac", ONE), "additionalProperties": False}, 13, 13),
         ({"not": {"minProperties": 2}, "minProperties": 2}, None, None),
-        ({"oneOf": [{"minProperties": 2}, False]}, 11, None),
+        ({"oneOf": [{"minProperties": 2}, False]}, 11, 13),
+        ({"not": {"maxProperties": 1}}, 11, 13),  # the same as `minProperties: 2`
+        ({"not": {"maxProperties": 0}}, 6, 6),
+        ({**ONLY_A, "not": {"maxProperties": 1}}, 12, None),  # there is none
+        ({**ONLY_A, "minProperties": 2}, 12, None),
+        ({"propertyNames": {"pattern": "^a$"}, "allOf": [{"not": SOME}, {"not": OTHERS}]}, 12, None),
     ],
 )
 def test_a_name_is_not_there_twice_to_make_an_output_short(
@@ -118,6 +126,47 @@ def test_a_name_is_not_there_twice_to_make_an_output_short(
     words = vocabulary(*map(chr, range(32, 127)))
     expected = None if least is None else FewestTokens(least, most)
     assert of("json_schema", {"type": "object", **schema}, words) == expected
+
+
+@pytest.mark.parametrize(
+    ("style", "schema", "is_known"),
+    [
+        (None, {"not": {"maxProperties": 1}}, False),
+        (None, {"minProperties": 1}, True),
+        ("qwen_xml", {"not": {"maxProperties": 1}}, False),
+        ("qwen_xml", {"minProperties": 1}, True),
+        ("gemma", {"not": {"maxProperties": 1}}, False),
+        ("gemma", {"minProperties": 1}, True),
+    ],
+)
+def test_nor_in_a_structural_tag(style: str | None, schema: dict[str, Any], is_known: bool) -> None:
+    words = vocabulary("<parameter=", ">", "</parameter>", "{", "}", ":", '"', ",", "a", "1")
+    members = {"type": "object", "additionalProperties": ONE}
+    content = {"type": "json_schema", "json_schema": {**members, **schema}}
+    tag = {"format": content if style is None else {**content, "style": style}}
+    budget = of("structural_tag", tag, words)
+    assert budget is not None and budget.least > 2 and (budget.most is not None) == is_known
+
+
+@pytest.mark.parametrize(
+    ("text", "is_repeated"),
+    [
+        ('{"a":1,"a":2}', True),
+        ('[{"a":1},{"a":{"a":"{"}}]', False),
+        ('{"b":{"a":1,"\\u0061":1e999}}', True),
+        ('<f>{"a":1}</f><f>{"a":1}</f>', False),
+        ('{<f>{"a":1,"a":1}</f>', True),
+        ("<parameter=a>1</parameter><parameter=b>a</parameter>", False),
+        ("<parameter=a>1</parameter><parameter=a>2</parameter>", True),
+        ('{a:<|"|>,b:<|"|>,b:1}', False),
+        ('{a:<|"|>,b<|"|>, a:1}', True),
+        ("[" * 9000 + "{" * 900, False),
+        ('{"a":' * 9000, True),  # nobody knows
+    ],
+)
+def test_a_repeated_name_is_seen_in_every_style(text: str, is_repeated: bool) -> None:
+    assert may_repeat_a_name("structural_tag", text.encode()) == is_repeated
+    assert not may_repeat_a_name("regex", text.encode())
 
 
 def test_white_space_inside_of_a_token_counts_as_none() -> None:

@@ -1,0 +1,63 @@
+"""Tells an output that may have a name twice in one object.
+
+The automaton of a JSON Schema counts a name that no schema lists each time that it stands there, so that it
+takes `{"x":1,"x":1}` for a document of two properties. JSON Schema says nothing of such a document.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from harness.backend.grammar import Dialect
+from harness.oracle.tag_formats.gemma import QUOTE
+from harness.oracle.tag_formats.styles import STYLES
+
+_IN_XML = [
+    re.compile(re.escape(style.before.decode()) + "(.*?)" + re.escape(style.name_end.decode()), re.DOTALL)
+    for style in STYLES.values()
+]
+_OF_GEMMA = re.compile(r"[{,]([^:{}\[\]]*):")
+_TEXT_OF_GEMMA = re.compile(f"{re.escape(QUOTE.decode())}.*?{re.escape(QUOTE.decode())}", re.DOTALL)
+
+
+def may_repeat_a_name(dialect: Dialect, text: bytes) -> bool:
+    """Returns whether an object in an output of the dialect may have a name twice.
+
+    Documents in JSON are read. Of the other styles of a structural tag the names are only looked for, so
+    that one that stands in two objects counts too.
+    """
+    if dialect not in ("json_schema", "structural_tag"):
+        return False
+    rest = _without_objects(text.decode("utf-8", "replace"))
+    return rest is None or (dialect == "structural_tag" and _repeats_in_other_styles(rest))
+
+
+def _without_objects(text: str) -> str | None:
+    """Returns the text without its objects of JSON; None where one of them has a name twice, or nests too
+    deeply to be read."""
+    is_repeated = False
+
+    def members(pairs: list[tuple[str, Any]]) -> None:
+        nonlocal is_repeated
+        is_repeated |= len({name for name, _ in pairs}) < len(pairs)
+
+    decoder = json.JSONDecoder(object_pairs_hook=members, parse_int=str, parse_float=str)
+    rest, behind = "", 0
+    while not is_repeated and (place := text.find("{", behind)) >= 0:
+        rest += text[behind:place]
+        try:
+            _, behind = decoder.raw_decode(text, place)
+        except RecursionError:
+            return None
+        except ValueError:  # an object in another style, or free text
+            rest, behind = f"{rest}{{", place + 1
+    return None if is_repeated else rest + text[behind:]
+
+
+def _repeats_in_other_styles(text: str) -> bool:
+    """Returns whether some name that is written as XML or as Gemma writes it stands twice in the text."""
+    in_gemma = _OF_GEMMA.findall(_TEXT_OF_GEMMA.sub("", text))
+    found = [*(pattern.findall(text) for pattern in _IN_XML), [name.strip() for name in in_gemma]]
+    return any(len({*names}) < len(names) for names in found)
