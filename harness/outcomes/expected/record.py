@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
+import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,6 +13,7 @@ from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
 from harness.backend.environments.releases import same_or_newest
+from harness.cases.special_files import kind_of
 from harness.errors import BadInput
 from harness.outcomes.expected.arm_faults import (
     ArmFaults,
@@ -33,6 +36,9 @@ FORMAT = 4
 UNDIRECTED = 3
 """The format of before, which is read too: its findings do not tell whether tokens are forbidden or
 allowed."""
+
+IN_PLACE = (("/", "dev"), ("/", "proc"))
+"""The beginnings of paths that may be streams, as `/dev/stdout` is, and are not replaced."""
 
 OF_SUITE = ("cases", "cases_in_all", "sha256")
 """What a record keeps of each suite: how many cases were walked, how many it held, and their digest."""
@@ -171,10 +177,29 @@ def write_record(folder: Path, path: Path) -> int:
     }
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(value, indent=0, ensure_ascii=True) + "\n", "utf-8")
+        _write_whole(path, json.dumps(value, indent=0, ensure_ascii=True) + "\n")
     except OSError as error:
         raise BadInput(f"{path}: cannot be written: {error.strerror}") from error
     return sum(map(len, arms.values()))
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Writes a file; where it cannot be written whole, what was there before stays. Raises OSError."""
+    if path.parts[:2] in IN_PLACE or kind_of(path):
+        path.write_text(text, "utf-8")
+        return
+    path = Path(os.path.realpath(path))  # a link stays one
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
+    is_there = path.exists()
+    if is_there:
+        path.open("r+b").close()  # a file that must not be changed is not replaced either
+    try:
+        draft.write_text(text, "utf-8")
+        if is_there:
+            shutil.copymode(path, draft)
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _way_to(vocabulary: str, folder: Path) -> dict[str, str]:
