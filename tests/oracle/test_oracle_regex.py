@@ -593,7 +593,7 @@ def test_a_text_may_not_end_inside_a_character() -> None:
         ("(a", "python"), ("a)", "python"), ("*a", "python"), ("[a", "python"), ("a**", "python"), ("[b-a]",
         "python"), ("\\", "python"),
         (r"\p{Nonsense}", "python"), (r"\p{Nonsense}", "ecma"), (r"\p{Nonsense}", "rust"), (r"\k<a>", "ecma"),
-        ("(?-u)a", "rust"),
+        ("(?-u)a", "rust"), (r"\p{gc!=Lu}", "rust"), (r"[\P{sc!=Greek}]", "rust"),
         ("(?:a{1,1000}){1,1000}", "python"), ("a{1000000000}", "rust"), ("a" * 200_001, "python"),
         ("(" * 3000 + ")" * 3000, "python"),
         (f"(?:{'|'.join(f'(?=.{{{n}}}x)' for n in range(12))})" * 12 + ".*", "python"),

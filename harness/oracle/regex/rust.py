@@ -245,11 +245,14 @@ class _Reader:
             match = _PROPERTY.match(self.pattern, self.at)
             if match is None:
                 raise _wrong("an incomplete property")
+            if match[3] == "!=":
+                # The crate's documentation and its syntax tree call it an inequality, and its code reads `=`.
+                raise NoOracle("a property with != is not what the crate's documentation says")
             self.at = match.end()
             ranges = self.cases(
                 asked(f"\\p{{{match[1] or '='.join(part for part in (match[2], match[4]) if part)}}}")
             )
-            return ranges if (letter == "p") != (match[3] == "!=") else complement(ranges)
+            return ranges if letter == "p" else complement(ranges)
         return self.cases(one(self.point()))
 
     def point(self) -> int:
