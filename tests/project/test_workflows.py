@@ -41,7 +41,7 @@ def commands(text: str) -> list[list[str]]:
 
 
 def test_what_there_is() -> None:
-    assert [each.stem for each in FILES] == ["bench", "gate", "action"]
+    assert [each.stem for each in FILES] == ["bench", "gate", "latest", "action"]
 
 
 @pytest.mark.parametrize(
