@@ -31,8 +31,10 @@ class Writer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.samples.close()
-        self.rows.close()
+        try:
+            self.samples.close()
+        finally:  # a full disk lets the first one fail
+            self.rows.close()
 
     def append(self, walks: Sequence[tuple[Row, bytes]]) -> None:
         """Appends all rows of one case, each with its samples (little-endian int64s); they reach the file

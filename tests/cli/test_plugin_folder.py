@@ -92,3 +92,22 @@ def test_where_no_folder_can_be_made_it_is_one_line(tmp_path: Path, monkeypatch:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
     with pytest.raises(BadInput, match="no room for the runs"), fresh_folder(None):
         pass
+
+
+FULL = """
+import resource
+
+def pytest_collection_finish():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+"""
+
+
+def test_a_full_disk_ends_the_session_with_one_line(repository: pytest.Pytester) -> None:
+    repository.makeconftest(FULL)
+    long = {"regex": "[0-9]*", "tests": [{"text": "1" * 40_000, "valid": True}]}
+    (repository.path / "cases.jsonl").write_text("".join(json.dumps(each) + "\n" for each in (CASE, long)))
+    result = run(repository, "-p", "no:cacheprovider")
+    said = result.stdout.str() + result.stderr.str()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "grammarbench: [Errno 27] File too large" in said
+    assert "Traceback" not in said and "was not walked" not in said

@@ -307,3 +307,10 @@ def test_a_row_on_another_vocabulary_is_no_row_of_the_run(tmp_path: Path) -> Non
         BadInput, match="a row on w, no vocabulary of this run; the file was changed or damaged"
     ):
         list(read_rows(tmp_path))
+
+
+def test_both_files_are_closed_where_the_disk_is_full(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No space left"), Writer(tmp_path, INFO) as writer:
+        writer.samples = open("/dev/full", "wb")  # noqa: SIM115 - closed by the writer
+        writer.samples.write(b"12345678")
+    assert writer.samples.closed and writer.rows.closed

@@ -200,7 +200,7 @@ class CaseItem(pytest.Item):
         """Walks what was chosen, once; a failure of ours is an error here, and no backend's failure."""
         try:
             self.walks.walk()
-        except BadInput as error:
+        except (BadInput, OSError) as error:  # a full disk is an OSError
             pytest.exit(f"grammarbench: {one_line(str(error))}", returncode=pytest.ExitCode.USAGE_ERROR)
         self.outcome = self.walks.outcome(self.suite, self.case)
         for failure in self.outcome.delayed:
