@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from harness.cases.demands import URN, compound
+from harness.cases.rewrites.half_pairs import half_a_pair_matters
 from harness.cases.rewrites.patterns import escaped
 from harness.cases.subschemas import (
     NEVER,
     Path,
     Schema,
+    at,
     has_inner_identifiers,
     is_before_2019,
     pointer,
@@ -85,7 +87,8 @@ def is_equivalent(
     seconds: float = SECONDS,
 ) -> bool | None:
     """Do two schemas take the same documents? None where there is no reference automaton, or it takes longer
-    than so many seconds of processor time.
+    than so many seconds of processor time, or half a surrogate pair, which it never reads, may tell them
+    apart.
 
     Where they differ only at a place, the subschemas there are compared first, if nothing but what they take
     can matter around them: that needs no automaton of the rest.
@@ -93,22 +96,25 @@ def is_equivalent(
     if has_inner_identifiers(one) or has_inner_identifiers(other):
         return None  # both would define them
     is_apart = place and _is_apart(one, place) and _is_apart(other, place)
-    if is_apart and _is_equivalent_at(one, other, draft, asserts_formats, pointer(place), seconds):
+    if is_apart and _is_equivalent_at(one, other, draft, asserts_formats, place, seconds):
         return True
-    return _is_equivalent_at(one, other, draft, asserts_formats, "", seconds)
+    return _is_equivalent_at(one, other, draft, asserts_formats, (), seconds)
 
 
 def _is_equivalent_at(
-    one: Schema, other: Schema, draft: str, asserts_formats: bool, place: str, seconds: float
+    one: Schema, other: Schema, draft: str, asserts_formats: bool, place: Path, seconds: float
 ) -> bool | None:
+    if half_a_pair_matters([_looked_at(one, place), _looked_at(other, place)]):
+        return None
     resources = {"one": one, "other": other}
     for name in ("one", "other"):
         if not isinstance(resources[name], dict):
             resources[name] = (
                 {"allOf": [resources[name]]} if draft != "draft4" else _of_draft4(resources[name])
             )
+    where = pointer(place)
     for taker, refuser in (("one", "other"), ("other", "one")):
-        demands = [{"$ref": f"{URN}{taker}#{place}"}, {"not": {"$ref": f"{URN}{refuser}#{place}"}}]
+        demands = [{"$ref": f"{URN}{taker}#{where}"}, {"not": {"$ref": f"{URN}{refuser}#{where}"}}]
         try:
             automaton = json_schema_automaton(
                 compound(resources, demands, draft), draft, asserts_formats, seconds=seconds
@@ -118,6 +124,17 @@ def _is_equivalent_at(
         if automaton.start != DEAD:
             return False
     return True
+
+
+def _looked_at(schema: Schema, place: Path) -> Schema:
+    """Returns the subschema at a place; the whole schema if there is none, or a reference leads from there to
+    somewhere."""
+    try:
+        part = at(schema, place)
+    except (LookupError, TypeError):
+        return schema
+    has_reference = any(isinstance(node, dict) and "$ref" in node for _, node in subschemas(part))
+    return schema if has_reference else part
 
 
 def _of_draft4(schema: Schema) -> Schema:
