@@ -38,6 +38,14 @@ def case(schema: object, *instances: Instance) -> Case:
         (case({"$ref": "https://example.com/x.json"}), False),  # there is no automaton
         (case({"const": "\ud800"}), False),  # a document can hold it as an escape
         (case({"type": "string", "pattern": r"^\ud800$"}), False),
+        (case({"type": "string", "pattern": r"^\u{d800}$"}), False),
+        (case({"type": "string", "pattern": r"^\p{Cs}$"}), False),
+        (case({"type": "string", "pattern": r"^\p{General_Category=Surrogate}+$"}), False),
+        (case({"type": "string", "pattern": r"^[^\0-\ud7ff\ue000-\u{10ffff}]$"}), False),
+        (case({"propertyNames": {"pattern": r"\p{Cs}"}, "minProperties": 1, "type": "object"}), False),
+        (case({"type": "string", "pattern": r'^(?=[^"]+$)(?=\S)\D.*$', "enum": ["1", ""]}), True),
+        (case({"type": "string", "pattern": r"^[^\s\S]$"}), True),
+        (case({"type": "string", "pattern": r"^\ud83d\ude00$", "const": "a"}), True),
         (case({"type": "null", "const": "\U0001f600"}), True),
         (Case("x", "c", Grammar("regex", "a"), ()), False),
     ],

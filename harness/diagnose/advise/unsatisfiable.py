@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from time import process_time
 
 from harness.cases.case import Case
+from harness.cases.rewrites.half_pairs import half_a_pair_matters
 from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.language import documents_of
 from harness.text import counted
 
 SECONDS = 20.0
 """Processor time after which no further case is looked at."""
-
-HALF_A_PAIR = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
-"""Half a surrogate pair, itself or as a pattern spells it. The automaton has none in its texts, but a
-document can hold one as an escape."""
 
 
 def unsatisfiable_of(cases: Sequence[tuple[str, Case]], say: Callable[[str], None]) -> list[tuple[str, Case]]:
@@ -49,4 +45,4 @@ def _is_unsatisfiable(case: Case) -> bool:
             return False
     except NoOracle:
         return False
-    return not HALF_A_PAIR.search(json.dumps(json.loads(text), ensure_ascii=False))
+    return not half_a_pair_matters(json.loads(text))
