@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from harness.cases.special_files import refuse_special_files
@@ -71,6 +71,11 @@ LISTS: dict[str, type] = {"suites": str, "workloads": str, "runs": Path}
 
 EXPERIMENT = ".toml"
 """How the name of a file ends that holds the options of a run."""
+
+MEASURING = ("advise", "decode", "live", "measure", "run")
+"""The first words of the commands that measure, and store what they measured in the folder of --out."""
+
+STORED = "; what was measured is stored"
 
 COMPLETES = "_ARGCOMPLETE"
 """A shell sets this environment variable where it asks what may stand at the cursor."""
@@ -139,9 +144,26 @@ def _run(arguments: Sequence[str] | None) -> int:
     except BadInput as error:
         return _complain(str(error), error.exit_code)
     except OSError as error:
-        return _complain(f"{error}; what was measured is stored", BAD_INPUT)
+        return _complain(f"{error}{STORED if _has_begun(options) else ''}", BAD_INPUT)
     except KeyboardInterrupt:
-        return _complain(f"interrupted; what was measured is stored{_going_on(options)}", INCOMPLETE)
+        return _complain(f"interrupted{STORED}{_going_on(options)}", INCOMPLETE)
+
+
+def _has_begun(options: argparse.Namespace) -> bool:
+    """Does the command measure, and has it written the first line of a record into the folder of --out?
+
+    Nothing is imported for it: the error may be that no more files can be opened.
+    """
+    folder = getattr(options, "out", None)
+    if folder is None or options.command.split()[0] not in MEASURING:
+        return False
+    with suppress(OSError):
+        for path in folder.glob("*.jsonl"):
+            if path.name != "cases.jsonl":  # what is to be measured
+                with open(path, "rb") as file:
+                    if file.readline().endswith(b"\n"):
+                        return True
+    return False
 
 
 def _going_on(options: argparse.Namespace) -> str:

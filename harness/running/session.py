@@ -359,6 +359,7 @@ def _folder(request: Request) -> tuple[Path, str]:
         refuse_published(folder, "resumed", "give another --out")
         if not there:
             raise BadInput(f"{folder}: no run here that has begun; leave --resume out")
+        make_writable(folder)
         return folder, read_info(folder).run
     if there:
         raise BadInput(f"{folder} holds a run already; add --resume to go on with it, or give another --out")
