@@ -12,7 +12,7 @@ from harness.backend.grammar import Dialect, Grammar
 from harness.backend.tag_formats import FormatError, has_format, read_tag
 from harness.cases.bare_schema import SCHEMA_KEYWORDS, is_schema
 from harness.cases.case import CASE_KEYS, GRAMMAR_KEYS, Case, Instance, Literal, case_id, json_text
-from harness.cases.requests import Answer, answers, is_request, is_request_for_nothing, requests_in
+from harness.cases.requests import Answer, answers, is_request_for_nothing, is_unheld, requests_in
 from harness.cases.tool_lists import built_in, tool_grammar, tool_list
 from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge.drafts import DRAFT_URIS, DRAFTS
@@ -41,7 +41,7 @@ def cases_from_json(
                 raise BadInput(f"{here} is {_kind(item)}, not an object with a grammar and tests")
             name = f"{stem}: {item.get('description', number)}"
             yield from _cases_of_request(item, name, here, draft) or _own(item, name, here, draft, unheld)
-    elif is_request(value):
+    elif is_unheld(value, where):
         unheld[where] = None
     elif isinstance(value, dict) and (GRAMMAR_KEYS.keys() & value.keys() or "tests" in value):
         yield _case(value, stem, where, draft)
@@ -55,13 +55,16 @@ def cases_from_json(
         )
 
 
-def cases_of_line(value: Any, where: str, draft: str | None, unheld: dict[str, None]) -> Iterator[Case]:
+def cases_of_line(
+    value: Any, stem: str, where: str, draft: str | None, unheld: dict[str, None]
+) -> Iterator[Case]:
     """Yields the cases of one line of a suite file: one, whose name is its description, or those that a
-    request holds; the place of a request that holds nothing is added to `unheld`. Raises BadInput."""
+    request holds; the place of a request that holds nothing is added to `unheld`. What has no name is called
+    `stem`. Raises BadInput."""
     if not isinstance(value, dict):
         raise BadInput(f"{where} is {_kind(value)}, not an object with a grammar and tests")
-    name = str(value.get("description", where))
-    yield from _cases_of_request(value, where, where, draft) or _own(value, name, where, draft, unheld)
+    name = str(value.get("description", stem))
+    yield from _cases_of_request(value, stem, where, draft) or _own(value, name, where, draft, unheld)
 
 
 def _own(
@@ -69,7 +72,7 @@ def _own(
 ) -> list[Case]:
     """Returns the case in our own form; none for a request that holds nothing, whose place is added to
     `unheld`."""
-    if is_request(value):
+    if is_unheld(value, where):
         unheld[where] = None
         return []
     return [_case(value, name, where, draft)]

@@ -136,7 +136,7 @@ def _refused(
             elif problem:
                 where = suite.files[0] if len(suite.files) == 1 else suite.name
                 problems.append((f"{where}: {case.name}: {problem}", case.name))
-        tools.append(list(beside))
+        tools.append([*(beside | passed[-1].left_out)])
     if problems:
         (first, _), *others = problems
         more = f" (and {len(others)} more like it: {_some(name for _, name in others)})" if others else ""
@@ -170,8 +170,8 @@ def _passed_lines(suites: Sequence[Suite], passed: Sequence[Passed]) -> Iterator
     they hold."""
     for suite, over in zip(suites, passed, strict=True):
         if over.unheld:
-            requests = counted(len(over.unheld), "request")
-            yield f"{suite.name}: {requests} without tools or a format left out: {_some(over.unheld)}"
+            requests, places = counted(len(over.unheld), "request"), _some(over.unheld)
+            yield f"{suite.name}: {requests} left out, without tools or a format that is read: {places}"
         if over.repeated:
             repetitions = counted(over.repeated, "repetition")
             yield f"{suite.name}: {repetitions} of requests' tools and formats left out"

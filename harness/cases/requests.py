@@ -5,37 +5,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from typing import Any
 
 from harness.cases.bare_schema import is_schema, is_type
 from harness.cases.case import json_text
 from harness.cases.json_reading import parse_if_text
 from harness.cases.subschemas import without_keys
-from harness.cases.tool_lists import format_of_custom, of_openapi, own_keys
+from harness.cases.tool_lists import format_of_custom, is_marked, of_openapi, own_keys
 from harness.errors import BadInput
 
-WRAPPERS = ("body", "params", "request", "session", "extra_body", "result", "toolConfig")
+WRAPPERS = ("body", "params", "request", "session", "extra_body", "nvext", "result", "toolConfig")
 """The keys that hold a request in a line of a batch for OpenAI or vLLM, for Anthropic and for Gemini, in an
-event of OpenAI's Realtime, beside what OpenAI's client knows, in MCP's answer, and in Bedrock's request."""
+event of OpenAI's Realtime, beside what OpenAI's client knows, for NVIDIA's NIM, in MCP's answer, and in
+Bedrock's request."""
 
 OF_SGLANG = frozenset(("regex", "ebnf"))
 """The keys that requests to SGLang share with our own cases."""
 OF_REQUESTS = frozenset(("messages", "tools"))
 """The keys by which such a request is known."""
 
-MARKS = tuple(
-    frozenset(keys.split())
-    for keys in (
-        "messages",
-        "tools",
-        "contents",
-        "sampling_params",
-        "model input",
-        "model prompt",
-        "inputs parameters",
-    )
-)
-"""The keys of which a request to a model server has all of at least one group, whatever it asks for."""
+NEAR = 0.85
+"""The likeness (difflib's ratio) from which on a key is taken for a misspelt one of a request."""
 
 Answer = tuple[str, str, Any]
 """The name (empty: none), the key of a case that has such a grammar, and the grammar."""
@@ -60,9 +51,17 @@ def is_request_for_nothing(value: dict[str, Any]) -> bool:
     return bool(OF_REQUESTS & value.keys()) and not own_keys(value)
 
 
-def is_request(value: object) -> bool:
-    """Is this a request to a model server, or does it wrap one? It need not have tools or a format."""
-    return any(mark <= request.keys() for request in requests_in(value) for mark in MARKS)
+def is_unheld(value: object, where: str) -> bool:
+    """Is this a request to a model server, or does it wrap one, in which no tools and no format were found?
+    Raises BadInput for one with a key that may be misspelt."""
+    requests = list(requests_in(value))
+    if not any(is_marked(request) or request.get("tools") == [] for request in requests):
+        return False
+    known = [key for place in PLACES if len(key := place.partition(".")[0]) > len("format")]
+    for key in (key for request in requests for key in request if key not in known):
+        if close := get_close_matches(key[:60], known, 1, NEAR):
+            raise BadInput(f'{where}: a request without tools or a format; is "{key[:60]}" "{close[0]}"?')
+    return True
 
 
 def answers(request: object, where: str) -> list[Answer]:
@@ -77,27 +76,37 @@ def answers(request: object, where: str) -> list[Answer]:
     found = (
         read(value, f'{where}: "{place}"')
         for place, read in PLACES.items()
-        if (value := _at(request, place)) not in (None, "")
+        if (value := _at(request, place, where)) not in (None, "")
     )
     return [answer for answer in found if answer is not None]
 
 
-def _at(request: dict[str, Any], place: str) -> Any:
+def _at(request: dict[str, Any], place: str, where: str) -> Any:
+    """Returns what stands there. On the way may be JSON as text, as in the rows of tables."""
     value: Any = request
-    for key in place.split("."):
+    for number, key in enumerate(keys := place.split(".")):
         value = value.get(key) if isinstance(value, dict) else None
+        if number + 1 < len(keys) and key in TEXTS:
+            value = _object(value, f'{where}: "{".".join(keys[: number + 1])}"')
     return value
+
+
+def _object(value: Any, what: str) -> Any:
+    """Returns the value of text that is a JSON object, and every other value as it is."""
+    is_object = isinstance(value, str) and value.lstrip().startswith("{")
+    return parse_if_text(value, what) if is_object else value
 
 
 def _form(value: Any, what: str) -> Answer | None:
     """Reads a `response_format`, or what has its place, which in Ollama's requests is a schema."""
+    value = _object(value, what)
     kind = value.get("type") if isinstance(value, dict) else None
     if kind == "structural_tag":
         return _tag(value, what)
     if isinstance(kind, str) and kind in FORMS:
         read, places = FORMS[kind]
         for place in places:
-            if (held := _at(value, place)) not in (None, ""):
+            if (held := _at(value, place, what)) not in (None, ""):
                 return read(held, f'{what}: "{place}"')
         raise BadInput(f'{what} is of type {kind} and has no "{places[-1]}"')
     if kind not in ("json_schema", "json_object"):
@@ -109,7 +118,8 @@ def _form(value: Any, what: str) -> Answer | None:
         return _schema(value, what) if is_schema(value) else None
     beside = value.get("json_schema") or value.get("value")
     inner = parse_if_text(beside or value, what)
-    schema = parse_if_text(inner.get("schema"), what) if isinstance(inner, dict) else None
+    schema = inner.get("schema") if isinstance(inner, dict) else None
+    schema = parse_if_text(schema, what) if schema != "" else None
     if isinstance(schema, dict | bool):
         return str(inner.get("name") or ""), "schema", schema
     if kind == "json_object":
@@ -195,6 +205,16 @@ FORMS: dict[str, tuple[Callable[[Any, str], Answer], tuple[str, ...]]] = {
 in this order: for Perplexity, Together, Text Generation Inference and TensorRT-LLM; LMDeploy; TensorRT-LLM;
 OpenAI, Fireworks and MLC; Text Generation Inference and TensorRT-LLM."""
 
+TEXTS = ("structured_outputs", "sampling_params", "guided_decoding", "generationConfig")
+"""The keys whose value may be the text of an object. A prompt may begin with a brace too, under `text`."""
+OF_VLLM: dict[str, Callable[[Any, str], Answer]] = {
+    "json": _schema,
+    "regex": _regex,
+    "choice": _choice,
+    "grammar": _grammar,
+    "structural_tag": _tag,
+}
+
 PLACES: dict[str, Callable[[Any, str], Answer | None]] = {
     # OpenAI's two interfaces, Ollama's, and Anthropic's before and after it was renamed
     "response_format": _form,
@@ -202,12 +222,16 @@ PLACES: dict[str, Callable[[Any, str], Answer | None]] = {
     "format": _form,
     "output_format": _form,
     "output_config.format": _form,
-    # vLLM's, and what it had until 0.12
-    "structured_outputs.json": _schema,
-    "structured_outputs.regex": _regex,
-    "structured_outputs.choice": _choice,
-    "structured_outputs.grammar": _grammar,
-    "structured_outputs.structural_tag": _tag,
+    # vLLM's, those of its class in Python, and what it had until 0.12
+    **{
+        f"{holder}.{key}": read
+        for holder in (
+            "structured_outputs",
+            "sampling_params.structured_outputs",
+            "sampling_params.guided_decoding",
+        )
+        for key, read in OF_VLLM.items()
+    },
     "guided_json": _schema,
     "guided_regex": _regex,
     "guided_choice": _choice,
@@ -217,6 +241,8 @@ PLACES: dict[str, Callable[[Any, str], Answer | None]] = {
     "generationConfig.responseJsonSchema": _schema,
     "generation_config.response_schema": _openapi,
     "generation_config.response_json_schema": _schema,
+    "config.response_schema": _openapi,
+    "config.response_json_schema": _schema,
     # SGLang's
     "sampling_params.json_schema": _schema,
     "sampling_params.regex": _regex,

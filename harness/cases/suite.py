@@ -19,6 +19,7 @@ from harness.cases.folder import files_of_cases, suffix_of
 from harness.cases.json_reading import parse_json
 from harness.cases.names import Names, writable
 from harness.cases.special_files import refuse_special_file
+from harness.cases.tool_lists import is_marked
 from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge.drafts import DRAFTS
 from harness.shape import bounded_lines
@@ -61,6 +62,8 @@ class Passed:
 
     unheld: dict[str, None] = field(default_factory=dict)
     """The places of requests that hold their answer to nothing that is read, in order."""
+    left_out: dict[str, None] = field(default_factory=dict)
+    """The tools that are not read of requests of which nothing else is a case."""
     repeated: int = 0
     """The number of tools and formats that an earlier request of the suite has too."""
 
@@ -147,7 +150,9 @@ def _suite_of_file(path: Path) -> Suite:
 
 def _is_header(value: object) -> bool:
     """Is the first line of a suite file its header, and not yet a case?"""
-    return isinstance(value, dict) and "suite" in value and not GRAMMAR_KEYS.keys() & value.keys()
+    if not isinstance(value, dict) or "suite" not in value:
+        return False
+    return not (GRAMMAR_KEYS.keys() & value.keys() or is_marked(value))
 
 
 def read_cases(suite: Suite, passed: Passed | None = None) -> Iterator[Case]:
@@ -161,11 +166,13 @@ def read_cases(suite: Suite, passed: Passed | None = None) -> Iterator[Case]:
     for path in suite.files:
         # Where the package lies says nothing about its suites.
         draft = None if suite.is_ours else _draft_of_folder(path)
-        for case in _cases_of_file(path, draft, passed.unheld):
+        shown = str(path.relative_to(suite.folder or path.parent))
+        for case in _cases_of_file(path, shown, draft, passed.unheld):
             if case.request:
                 key = ("" if case.is_unnamed else case.name), case.id
                 if key in held:
                     passed.repeated += 1
+                    passed.left_out |= dict.fromkeys(case.left_out)
                     continue
                 held.add(key)
             counts[case.id] = counts.get(case.id, 0) + 1
@@ -195,7 +202,8 @@ def _draft_of_folder(path: Path) -> str | None:
     return next((part for part in path.resolve().parts[::-1] if part in DRAFTS), None)
 
 
-def _cases_of_file(path: Path, draft: str | None, unheld: dict[str, None]) -> Iterator[Case]:
+def _cases_of_file(path: Path, shown: str, draft: str | None, unheld: dict[str, None]) -> Iterator[Case]:
+    """Yields the cases of a file, which is called `shown` in the names of what has no name."""
     if suffix_of(path) == ".jsonl":
         with open_text(path) as lines:
             for number, line in enumerate(lines, 1):
@@ -204,7 +212,7 @@ def _cases_of_file(path: Path, draft: str | None, unheld: dict[str, None]) -> It
                 def read(line: str = line, number: int = number, where: str = where) -> list[Case]:
                     value = parse_json(line, str(path), number)
                     if not _is_header(value):
-                        return list(cases_of_line(value, where, draft, unheld))
+                        return list(cases_of_line(value, f"{shown}:{number}", where, draft, unheld))
                     if number > 1:
                         raise BadInput(f"{where}: a suite's header, which must be the first line")
                     return []

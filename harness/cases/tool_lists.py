@@ -38,6 +38,19 @@ NO_ARGUMENTS = {"type": "object", "properties": {}}
 NOT_OF_TOOLS = frozenset(("schema", "regex", "ebnf", "lark", "choice", "structural_tag", "tests"))
 """Keys that only our own cases have, and a few requests."""
 
+MARKS = tuple(
+    frozenset(keys.split())
+    for keys in (
+        "messages",
+        "contents",
+        "sampling_params",
+        "model input",
+        "model prompt",
+        "inputs parameters",
+    )
+)
+"""The keys of which a request to a model server has all of at least one group, whatever it asks for."""
+
 NEAR = 0.8
 """The likeness (difflib's ratio) to `function` from which on a type is taken for a misspelt one."""
 
@@ -51,6 +64,11 @@ def own_keys(value: dict[str, Any]) -> set[str]:
     """Returns the keys of our own cases that the object gives a value. Requests that a program wrote also
     have those that were not chosen, as null or as empty text."""
     return {key for key in NOT_OF_TOOLS if value.get(key) not in (None, "")}
+
+
+def is_marked(value: object) -> bool:
+    """Is this a request to a model server by its keys, even if it has no tools and no format?"""
+    return isinstance(value, dict) and not is_schema(value) and any(mark <= value.keys() for mark in MARKS)
 
 
 def is_tool(value: object) -> bool:
@@ -71,8 +89,8 @@ def is_tool(value: object) -> bool:
 
 def tool_list(value: object, where: str) -> list[Any]:
     """Returns the entries of a list of tools, of a request with such lists, or a single tool; none if the
-    value is nothing of the kind. Where no entry of a request is a tool, these are the ones built in. Raises
-    BadInput, its text starting with `where`."""
+    value is nothing of the kind. Of what may be no request, and has no tool, these are the ones built in.
+    Raises BadInput, its text starting with `where`."""
     if is_tool(value):
         return [value]
     if isinstance(value, list):
@@ -83,7 +101,7 @@ def tool_list(value: object, where: str) -> list[Any]:
     entries = list(_declared([value]))
     if entries == [value]:
         entries = list(_declared([entry for key in TOOLS_AT for entry in _list_at(value, key, where)]))
-    has_tools = any(is_tool(entry) or _is_misspelt(entry) for entry in entries)
+    has_tools = is_marked(value) or any(is_tool(entry) or _is_misspelt(entry) for entry in entries)
     return entries if has_tools else list(filter(built_in, entries))
 
 
@@ -92,7 +110,11 @@ def _list_at(request: dict[str, Any], key: str, where: str) -> list[Any]:
     value = request.get(key)
     if isinstance(value, str) and value.lstrip().startswith("["):
         value = parse_if_text(value, f'{where}: "{key}"')
-    return value if isinstance(value, list) else []
+    if isinstance(value, list):
+        return value
+    if value and key != "function" and is_marked(request):
+        raise BadInput(f'{where}: "{key}" is {json_text(value)[:60]}, not a list of tools')
+    return []
 
 
 def built_in(entry: object) -> str:
@@ -225,6 +247,10 @@ def tool_grammar(value: object, where: str) -> tuple[str, str, Any]:
 
 
 def _schema_of_arguments(function: dict[str, Any], where: str) -> dict[str, Any]:
+    if "parameter_definitions" in function:  # of Cohere's first interface
+        raise BadInput(
+            f'{where} has "parameter_definitions", which are not read; write "parameters" with a JSON Schema'
+        )
     given = [key for key in SCHEMA_AT if function.get(key) is not None]
     if len(given) > 1:
         raise BadInput(f"{where} has {' and '.join(given)}; keep one")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from harness.cases.case import Case
+from harness.cases.plan import PROFILES, write_plan
 from harness.cases.requests import PLACES, WRAPPERS
 from harness.cases.suite import Passed, find_suite, read_cases
 from harness.cli.main import main
@@ -26,9 +27,17 @@ TAG = {"format": {"type": "const_string", "value": "a"}}
 OLD_TAG = {"triggers": ["<"], "structures": [{"begin": "<a>", "schema": CITY, "end": "</a>"}]}
 WEATHER = {"type": "function", "function": {"name": "weather", "parameters": CITY}}
 
+OF_VLLM: dict[str, list[tuple[Any, str, Any]]] = {
+    "json": [(CITY, "json_schema", CITY), (json.dumps(CITY), "json_schema", CITY)],
+    "regex": [("[a-z]+", "regex", "[a-z]+")],
+    "choice": [(["a", "b"], "choice", ["a", "b"])],
+    "grammar": [(EBNF, "ebnf", EBNF), (LARK, "lark", LARK)],
+    "structural_tag": [(json.dumps(TAG), "structural_tag", TAG)],
+}
 ANSWERS: dict[str, list[tuple[Any, str, Any]]] = {
     "response_format": [
         (FORM, "json_schema", CITY),
+        (json.dumps(FORM), "json_schema", CITY),
         (UNNAMED, "json_schema", CITY),
         ({"type": "json_object", "schema": CITY}, "json_schema", CITY),
         ({"type": "json_object", "json_schema": CITY}, "json_schema", CITY),
@@ -52,11 +61,9 @@ ANSWERS: dict[str, list[tuple[Any, str, Any]]] = {
     "format": [(CITY, "json_schema", CITY), (FLAT, "json_schema", CITY)],
     "output_format": [(UNNAMED, "json_schema", CITY)],
     "output_config.format": [(UNNAMED, "json_schema", CITY)],
-    "structured_outputs.json": [(CITY, "json_schema", CITY), (json.dumps(CITY), "json_schema", CITY)],
-    "structured_outputs.regex": [("[a-z]+", "regex", "[a-z]+")],
-    "structured_outputs.choice": [(["a", "b"], "choice", ["a", "b"])],
-    "structured_outputs.grammar": [(EBNF, "ebnf", EBNF), (LARK, "lark", LARK)],
-    "structured_outputs.structural_tag": [(json.dumps(TAG), "structural_tag", TAG)],
+    **{f"structured_outputs.{key}": found for key, found in OF_VLLM.items()},
+    **{f"sampling_params.structured_outputs.{key}": found for key, found in OF_VLLM.items()},
+    **{f"sampling_params.guided_decoding.{key}": found for key, found in OF_VLLM.items()},
     "guided_json": [(CITY, "json_schema", CITY), ("true", "json_schema", True)],
     "guided_regex": [("[a-z]+", "regex", "[a-z]+")],
     "guided_choice": [(["a", "b"], "choice", ["a", "b"])],
@@ -65,6 +72,8 @@ ANSWERS: dict[str, list[tuple[Any, str, Any]]] = {
     "generationConfig.responseJsonSchema": [(CITY, "json_schema", CITY)],
     "generation_config.response_schema": [(OPENAPI, "json_schema", CITY)],
     "generation_config.response_json_schema": [(CITY, "json_schema", CITY)],
+    "config.response_schema": [(OPENAPI, "json_schema", CITY)],
+    "config.response_json_schema": [(CITY, "json_schema", CITY)],
     "sampling_params.json_schema": [(json.dumps(CITY), "json_schema", CITY)],
     "sampling_params.regex": [("[a-z]+", "regex", "[a-z]+")],
     "sampling_params.ebnf": [(EBNF, "ebnf", EBNF)],
@@ -232,6 +241,19 @@ BAD: dict[str, tuple[Any, str]] = {
         request("response_format", {"type": "grammar", "grammar": {"a": 1}}),
         '"response_format": "grammar" is {"a": 1}, not a string',
     ),
+    "tools that are no list": (
+        {"messages": [], "tools": {"a": 1}},
+        '"tools" is {"a": 1}, not a list of tools',
+    ),
+    "tools of Cohere's first interface": (
+        {"messages": [], "tools": [{"name": "x", "parameter_definitions": {}}, WEATHER]},
+        'tool 1 ("x") has "parameter_definitions", which are not read; write "parameters"',
+    ),
+    "a tool that is none": ({"messages": [], "tools": ["weather"]}, 'tool 1 is "weather", not a tool'),
+    "a misspelt format": (
+        {"messages": [], "response_fromat": FORM},
+        'a request without tools or a format; is "response_fromat" "response_format"?',
+    ),
     "the name of a file": ({"json_schema": "./schema.json", "out": "x"}, "neither a case nor a JSON Schema"),
     "the name of a language": ({"name": "x", "grammar": "english"}, "neither a case nor a JSON Schema"),
     "a parameter called grammar": (
@@ -313,12 +335,59 @@ def test_what_requests_repeat_is_one_case(tmp_path: Path, capsys: pytest.Capture
     path.write_text("\n".join(map(json.dumps, (*asking, other, FREE["OpenAI's"], *asking))), "utf-8")
     passed = Passed()
     names = [case.name for case in read_cases(find_suite(str(path)), passed)]
-    assert (names, passed.repeated) == (["weather", f"{path}:1", "forecast"], 10)
+    assert (names, passed.repeated) == (["weather", "log.jsonl:1", "forecast"], 10)
     words = ["run", str(path), "--backends", "unconstrained", "--vocabularies", "bytes", "--effort", "0"]
     assert main([*words, "--out", str(tmp_path / "run")]) == 0
     said = capsys.readouterr().err
-    assert "log: 1 request without tools or a format left out: " in said
+    assert "log: 1 request left out, without tools or a format that is read: " in said
     assert "log: 10 repetitions of requests' tools and formats left out\n" in said
+
+
+def test_the_tools_of_repeated_requests_that_are_not_read_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    searches: list[list[dict[str, str]]] = [[], [{"type": "web_search"}], [{"type": "file_search"}]]
+    path.write_text("\n".join(json.dumps({"messages": [], "tools": [WEATHER, *each]}) for each in searches))
+    suite, cases = find_suite(str(path)), tmp_path / "cases.jsonl"
+    (searched, repeated) = write_plan([suite], PROFILES["default"], 0, cases, bare=True).left_out
+    assert searched.startswith("log: 2 tools left out, not read: ")
+    assert "web_search" in searched and "file_search" in searched
+    assert repeated == "log: 2 repetitions of requests' tools and formats left out"
+
+
+@pytest.mark.parametrize("key", ["messages", "contents", "sampling_params", "tools"])
+def test_a_schema_may_have_the_key_of_a_request(key: str, tmp_path: Path) -> None:
+    """Keywords of one's own are allowed in a schema; forms have messages in theirs."""
+    schema = {"type": "object", "required": ["a"], key: {"required": "please fill in"}}
+    assert [json.loads(case.grammar.text) for case in read(tmp_path, schema)] == [schema]
+
+
+def test_what_may_be_left_empty_in_a_request_is_nothing(tmp_path: Path) -> None:
+    for form in ({"type": "json_object", "schema": ""}, {"type": "json_object", "schema": None}):
+        (case,) = read(tmp_path, {"messages": [], "tools": [WEATHER], "response_format": form})
+        assert case.name == "weather"
+
+
+def test_a_function_may_have_no_parameters(tmp_path: Path) -> None:
+    for key in ("tools", "functions"):
+        (case,) = read(tmp_path, {"messages": [], key: [{"name": "ping", "description": "d"}]})
+        assert (case.name, json.loads(case.grammar.text)) == ("ping", {"type": "object", "properties": {}})
+
+
+def test_a_request_with_a_suite_is_no_header(tmp_path: Path) -> None:
+    lines = [{"suite": "checkout", "messages": [], "tools": [WEATHER]}, {"regex": "a"}]
+    assert len(read(tmp_path, "\n".join(map(json.dumps, lines)), "log.jsonl")) == 2
+
+
+def test_names_do_not_say_from_where_a_suite_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shards and a run that goes on may begin in other folders."""
+    (tmp_path / "a").mkdir()
+    lines = [{"messages": [], "response_format": UNNAMED}, {"regex": "a"}]
+    (tmp_path / "a" / "log.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    names = [[case.name for case in read_cases(find_suite(path))] for path in ("a/log.jsonl", "a", ".")]
+    assert names == [["log.jsonl:1", "log.jsonl:2"]] * 2 + [["a/log.jsonl:1", "a/log.jsonl:2"]]
 
 
 def test_cases_of_our_own_that_repeat_stay(tmp_path: Path) -> None:

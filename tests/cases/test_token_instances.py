@@ -29,7 +29,7 @@ TESTS = [
 
 
 def case_of(tests: list[dict[str, Any]]) -> Case:
-    (case,) = cases_of_line({"structural_tag": TOKEN, "tests": tests}, "here", None, {})
+    (case,) = cases_of_line({"structural_tag": TOKEN, "tests": tests}, "here", "here", None, {})
     return case
 
 

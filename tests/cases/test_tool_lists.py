@@ -286,4 +286,4 @@ def test_a_line_may_be_a_request(tmp_path: Path) -> None:
     path = tmp_path / "requests.jsonl"
     path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
     names = [case.name for case in read_cases(find_suite(str(path)))]
-    assert names == ["weather", "time", f"{path}:2", "answer"]
+    assert names == ["weather", "time", "requests.jsonl:2", "answer"]
