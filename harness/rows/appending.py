@@ -56,8 +56,10 @@ class Appender:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self.figures.close()
-        self.lines.close()
+        try:
+            self.figures.close()
+        finally:  # a full disk lets the first one fail
+            self.lines.close()
         if kind is not None and issubclass(kind, BadInput) and not self.count:
             # What was asked cannot be done, and a record of nothing would be in the way of the next try.
             os.unlink(self.figures.name)

@@ -18,6 +18,7 @@ from harness.cases.case import Case
 from harness.cases.case_line import case_to_line
 from harness.errors import BadInput
 from harness.rows import store
+from harness.rows.appending import Appender
 from harness.rows.line import problem_with
 from harness.rows.resume import resume
 from harness.rows.row import (
@@ -314,3 +315,10 @@ def test_both_files_are_closed_where_the_disk_is_full(tmp_path: Path) -> None:
         writer.samples = open("/dev/full", "wb")  # noqa: SIM115 - closed by the writer
         writer.samples.write(b"12345678")
     assert writer.samples.closed and writer.rows.closed
+    with (
+        pytest.raises(OSError, match="No space left"),
+        Appender(tmp_path / "lines", tmp_path / "figures", "setup", {}) as appender,
+    ):
+        appender.figures = open("/dev/full", "wb")  # noqa: SIM115 - closed by the appender
+        appender.figures.write(b"12345678")
+    assert appender.figures.closed and appender.lines.closed
