@@ -18,7 +18,7 @@ from harness.backend.grammar import Adapter, CompiledGrammar, Grammar, GrammarOb
 from harness.backend.vocabulary import Vocabulary
 from harness.cases.case import Case, Instance, case_id
 from harness.checks import Check, Subject, checks_of, drafts, going_back, independence, reasoning, run_check
-from harness.checks.seams import seams
+from harness.checks.seams import Seam, seams
 from harness.oracle.reference import Reference, ReferenceObject
 from harness.rows.row import Finding
 
@@ -134,6 +134,112 @@ def test_a_way_that_is_remembered_is_seen_only_where_another_one_is_taken() -> N
     (found, *_) = run_check(ANOTHER_WAY, CHECKS[ANOTHER_WAY], subject)[1]
     fresh = adapter.compile(OLD.grammar).start()
     assert fresh.accept_tokens(found.walk) == len(found.walk), "the walk leads where it went wrong"
+
+
+STEPS = case("regex", "(ax|by){4}", "axbyaxby")
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+@pytest.mark.parametrize("fault", ["too far", "remembers"])
+def test_each_number_of_drafted_tokens_is_taken_back(
+    monkeypatch: pytest.MonkeyPatch, fault: str, count: int
+) -> None:
+    """A backend that goes wrong only where so many tokens are taken back at once is found, and once."""
+
+    class GoesWrong(ReferenceObject):
+        behind: int | None = None
+
+        def rollback(self, number: int) -> None:
+            before = self._states.copy()
+            super().rollback(number)
+            if fault == "too far" and number == count and len(before) == 7:  # the whole draft was taken
+                self._states.pop()
+            elif fault == "remembers" and number > 1:
+                self.behind = before[len(self._states)] if number == count else None
+
+        def accept_token(self, token: int) -> bool:
+            taken = super().accept_token(token)
+            if taken and self.behind is not None:
+                self._states[-1], self.behind = self.behind, None
+            return taken
+
+    class Bent(Reference):
+        def compile(self, grammar: Grammar) -> Any:
+            compiled = super().compile(grammar)
+            compiled.start = lambda: GoesWrong(self, compiled._language)  # type: ignore[method-assign]
+            return compiled
+
+    tokens = tuple(SMALL.ids_by_bytes[bytes([byte])] for byte in b"axbyaxby")
+    monkeypatch.setattr(drafts, "seams", lambda *_: [Seam(0, tokens, 2, 6, "any")])
+    monkeypatch.setattr(drafts, "_take_drawn_drafts", lambda *_: iter(()))
+    adapter = Bent(SMALL)
+    subject = Subject(adapter, STEPS, adapter.compile(STEPS.grammar), 4)
+    found = run_check(ANOTHER_WAY, CHECKS[ANOTHER_WAY], subject)[1]
+    if fault == "too far":
+        assert [each.position for each in found] == [6 - count]
+        assert f"rollback({count}), it looks different from a fresh object" in found[0].text
+    elif count in (2, 4):  # elsewhere only one token may come
+        assert [each.position for each in found] == [6 - count]
+        assert "leads elsewhere than in a fresh object" in found[0].text
+    else:
+        assert not found
+
+
+@pytest.mark.parametrize("short", [0, 1])
+def test_a_draft_may_raise_for_what_comes_behind_its_end_and_must_take_what_is_before(short: int) -> None:
+    class RaisesBehindTheEnd(ReferenceObject):
+        def accept_tokens(self, tokens: Sequence[int]) -> int:
+            if SMALL.eos_token in tokens[:-1]:
+                raise ValueError("the output has ended")
+            ends = SMALL.eos_token in tokens
+            return super().accept_tokens(tokens[: len(tokens) - short * ends])
+
+    class Raising(Thinks):
+        def compile(self, grammar: Grammar) -> Any:
+            compiled = super().compile(grammar)
+            compiled.start = lambda: RaisesBehindTheEnd(self, compiled._language)  # type: ignore[method-assign]
+            return compiled
+
+    seen = outcomes(Raising(SMALL), TEXT)
+    about_ends = {"a_draft_ends_at_end_of_sequence", "a_draft_may_cross_the_end_of_reasoning"}
+    found = {name: found for name, (_, found) in seen.items() if found}
+    assert set(found) == (about_ends if short else set())
+    for each in (one for several in found.values() for one in several):
+        assert "as number" in each.text and each.walk[-1] == SMALL.eos_token
+
+
+def test_no_drawn_draft_holds_an_end() -> None:
+    adapter, chosen = Reference(SMALL), case("regex", "a*", "aa")
+    subject = Subject(adapter, chosen, adapter.compile(chosen.grammar))
+    drawn = drafts._goes_on(subject, subject.compiled.start()).tolist()
+    assert SMALL.ids_by_bytes[b"a"] in drawn and SMALL.eos_token not in drawn
+
+
+@pytest.mark.parametrize("effort", [4, None])
+def test_without_a_limit_ids_are_taken_up_anew_at_each_position(
+    monkeypatch: pytest.MonkeyPatch, effort: int | None
+) -> None:
+    class GoesWrongWithThree(ReferenceObject):
+        def accept_tokens(self, tokens: Sequence[int]) -> int:
+            taken = super().accept_tokens(tokens)
+            if len(tokens) == 3:
+                self._states.pop()
+            return taken
+
+    tokens = tuple(SMALL.ids_by_bytes[bytes([byte])] for byte in b"axbyaxby")
+    monkeypatch.setattr(drafts, "seams", lambda *_: [Seam(0, tokens, 1, 7, "any")])
+    adapter = Reference(SMALL)
+    compiled: Any = adapter.compile(STEPS.grammar)
+    compiled.start = lambda: GoesWrongWithThree(adapter, compiled._language)
+    name = "ids_taken_up_anew_lead_to_the_same_place"
+    found = run_check(name, CHECKS[name], Subject(adapter, STEPS, compiled, effort))[1]
+    assert [each.position for each in found] == ([3] if effort is None else [])
+
+
+def test_what_else_is_forced_is_told() -> None:
+    (mutant,) = [each for each in MUTANTS if each.__name__ == "ForcesOnlyOnceItWentBack"]
+    (found, *_) = outcomes(mutant(SMALL), TEXT)["ids_taken_up_anew_lead_to_the_same_place"][1]
+    assert "looks different: (b'', " in found.text and " is forced, and not (b'" in found.text
 
 
 def test_stretches_lie_around_tags_and_characters_and_anywhere() -> None:

@@ -170,6 +170,16 @@ class TakesWhatComesBehindTheEnd(ReferenceObject):
         return len(tokens) if self._is_terminated else taken
 
 
+@object_breaks(ENDS, DRAFT)
+class TakesOneTokenOfTextBehindTheEnd(ReferenceObject):
+    """It takes a token of text behind end-of-sequence, and nothing else."""
+
+    def accept_tokens(self, tokens: Sequence[int]) -> int:
+        taken = super().accept_tokens(tokens)
+        goes_on = self._is_terminated and tokens[taken : taken + 1]
+        return taken + bool(goes_on and goes_on[0] not in self._adapter.vocabulary.eos_tokens)
+
+
 @object_breaks(ENDS)
 class CountsNoEnd(ReferenceObject):
     """Its rollback does not count end-of-sequence."""
