@@ -17,7 +17,17 @@ from harness.backend.bridge.thinking import NAMES, SPELLED, Thinking, ends_to_tr
 from harness.backend.grammar import Adapter, CompiledGrammar, Grammar, GrammarObject, UnsupportedGrammar
 from harness.backend.vocabulary import Vocabulary
 from harness.cases.case import Case, Instance, case_id
-from harness.checks import Check, Subject, checks_of, drafts, going_back, independence, reasoning, run_check
+from harness.checks import (
+    Check,
+    Subject,
+    checks_of,
+    drafts,
+    going_back,
+    independence,
+    reasoning,
+    run_check,
+    thoughts,
+)
 from harness.checks.seams import Seam, seams
 from harness.oracle.reference import Reference, ReferenceObject
 from harness.rows.row import Finding
@@ -74,6 +84,23 @@ class Thinks(Reference):
         return Own()
 
 
+def thinking_by(kind: type[ReasoningObject]) -> Adapter:
+    """The reference, whose objects that think are of this class."""
+
+    class Own(CompiledGrammar):
+        def __init__(self, inner: CompiledGrammar, thinking: Thinking) -> None:
+            self.inner, self.thinking = inner, thinking
+
+        def start(self) -> GrammarObject:
+            return kind(self.inner.start(), self.thinking, (), None)
+
+    class ThinksSo(Reference):
+        def reasoning(self, compiled: CompiledGrammar, end: Sequence[int]) -> CompiledGrammar:
+            return Own(compiled, Thinking(self.vocabulary, end))
+
+    return ThinksSo(SMALL)
+
+
 @pytest.mark.parametrize("effort", [1, 4, None])
 @pytest.mark.parametrize("chosen", CASES, ids=["old", "new", "text"])
 def test_nothing_is_found_in_the_reference(chosen: Case, effort: int | None) -> None:
@@ -118,7 +145,9 @@ def test_no_special_id_of_an_output_stands_in_the_thinking() -> None:
 def test_a_wrong_adapter_fails_exactly_its_own_checks(mutant: Any) -> None:
     seen = [each for chosen in (OLD, TEXT) for each in outcomes(mutant(SMALL), chosen, 2).items()]
     assert {name for name, (outcome, _) in seen if outcome == "failed"} == MUTANTS[mutant]
-    assert not [each for _, (_, found) in seen for each in found if each.cause == "backend_error"]
+    findings = [each for _, (_, found) in seen for each in found]
+    assert not [each for each in findings if each.cause == "backend_error"]
+    assert all(each.position is not None and 0 <= each.position <= len(each.walk) for each in findings)
 
 
 def test_every_check_fails_on_some_wrong_adapter() -> None:
@@ -240,6 +269,92 @@ def test_what_else_is_forced_is_told() -> None:
     (mutant,) = [each for each in MUTANTS if each.__name__ == "ForcesOnlyOnceItWentBack"]
     (found, *_) = outcomes(mutant(SMALL), TEXT)["ids_taken_up_anew_lead_to_the_same_place"][1]
     assert "looks different: (b'', " in found.text and " is forced, and not (b'" in found.text
+
+
+def test_what_an_object_that_thinks_is_worth_behind_a_refusal_is_no_matter() -> None:
+    class Breaks(ReasoningObject):
+        is_broken = False
+
+        def accept_token(self, token: int) -> bool:
+            taken = super().accept_token(token)
+            self.is_broken = self.is_broken or not taken
+            return taken
+
+        def fill_bitmask(self, bitmask: Any) -> None:
+            super().fill_bitmask(bitmask)
+            bitmask[:] = 0 if self.is_broken else bitmask
+
+    seen = outcomes(thinking_by(Breaks), TEXT)
+    assert seen["only_the_first_end_of_reasoning_counts"] == ("passed", [])
+
+
+def test_any_number_of_drafted_tokens_may_be_taken_in_one_call() -> None:
+    class RefusesOneAlone(ReasoningObject):
+        def accept_tokens(self, tokens: Sequence[int]) -> int:
+            return 0 if len(tokens) == 1 else super().accept_tokens(tokens)
+
+    found = outcomes(thinking_by(RefusesOneAlone), OLD)["a_draft_may_cross_the_end_of_reasoning"][1]
+    assert found and all("0 of 1 drafted tokens are taken" in each.text for each in found)
+
+
+def test_drafts_begin_right_before_the_end_of_the_thinking_and_at_the_start_of_an_empty_one() -> None:
+    (mutant,) = [each for each in MUTANTS if each.__name__ == "LooksForNoEndInDrafts"]
+    found = outcomes(mutant(SMALL), OLD)["a_draft_may_cross_the_end_of_reasoning"][1]
+    begun = {int(each.text.partition("in a draft from ")[2].split()[0]) for each in found}
+    assert 0 in begun and max(begun) > 2
+
+
+def test_a_token_that_may_not_come_in_a_draft_is_told_where_it_stands() -> None:
+    class TriesTwo(ReasoningObject):
+        def fill_draft(self, tokens: Sequence[int], bitmasks: Any) -> int:
+            for place in (0, 1):
+                self.fill_bitmask(bitmasks[place])
+                assert self.accept_token(tokens[place])
+            self.fill_bitmask(bitmasks[2])
+            self.rollback(2)
+            return 2
+
+    found = outcomes(thinking_by(TriesTwo), OLD)["a_draft_may_cross_the_end_of_reasoning"][1]
+    assert {each.text.rpartition(" ")[2] for each in found} == {"come"}
+    for each in found:
+        begun = int(each.text.partition("in a draft from ")[2].split()[0])
+        assert each.position == begun + 2 == len(each.walk) - 1
+
+
+def test_only_a_mask_that_is_open_is_called_unconstrained() -> None:
+    class NeverAnswers(ReasoningObject):
+        def fill_bitmask(self, bitmask: Any) -> None:
+            bitmask[:] = self._thinking.bitmask
+
+    class ForbidsOne(ReasoningObject):
+        def fill_bitmask(self, bitmask: Any) -> None:
+            super().fill_bitmask(bitmask)
+            if not self.thinks:
+                bitmask[:] &= ~(1 << 3)
+
+    for kind, cause in ((NeverAnswers, "unconstrained"), (ForbidsOne, "")):
+        found = outcomes(thinking_by(kind), OLD)["the_answer_begins_behind_the_end_of_reasoning"][1]
+        assert {each.cause for each in found} == {cause}
+
+
+@pytest.mark.parametrize(("effort", "instances"), [(1, 1), (4, 1), (8, 2), (None, 3)])
+def test_outputs_that_think_nothing_come_once_and_others_for_several_instances(
+    effort: int | None, instances: int
+) -> None:
+    chosen, ends = case("regex", "[ab]{2}", "ab", "ba", "bb"), len(list(ends_to_try(SMALL)))
+    for kind, all_of_it in ((Thinks, (instances + 1) * ends), (Reference, 1)):
+        adapter = kind(SMALL)
+        subject = Subject(adapter, chosen, adapter.compile(chosen.grammar), effort)
+        seen = list(thoughts.thoughts(subject, "test", ours=True))
+        assert len(seen) == all_of_it
+        assert len({each.answer.instance for each in seen}) == (instances if kind is Thinks else 1)
+        assert sum(not each.thinking for each in seen) == (ends if kind is Thinks else 0)
+
+
+def test_without_an_instance_the_start_is_looked_at() -> None:
+    (mutant,) = [each for each in MUTANTS if each.__name__ == "ConstrainsTheThinking"]
+    seen = outcomes(mutant(SMALL), replace(TEXT, instances=()))
+    assert seen["reasoning_is_not_constrained"][0] == "failed"
 
 
 def test_stretches_lie_around_tags_and_characters_and_anywhere() -> None:
