@@ -25,6 +25,7 @@ from places import SUPPORT
 
 from harness.backend.arm import Arm
 from harness.backend.process import process
+from harness.backend.process.lost import Lost
 from harness.backend.process.process import Process
 from harness.cases.plan import PROFILES, write_plan
 from harness.cases.suite import find_suite
@@ -32,11 +33,12 @@ from harness.errors import BadInput
 from harness.rows.row import CHECKS_MODE, TIMINGS, Row, RunInfo, identity
 from harness.rows.store import read_end, read_rows
 from harness.rows.writer import Writer
-from harness.running import coordinator, worker_process
+from harness.running import coordinator, endings, worker_process
 from harness.running.coordinator import run_all
 from harness.running.limits import Limits
 from harness.running.work import Assignment, Work
 from harness.running.worker_process import Worker
+from harness.walk.watched import IS_OURS, LOADS, PHASES
 
 pytestmark = pytest.mark.usefixtures("importable_miniatures")
 
@@ -478,3 +480,129 @@ def test_the_next_case_starts_soon_after_a_kill(tmp_path: Path) -> None:
         limits = Limits(2.0, GIGABYTE)
         run_all(Assignment(plan, folder / "cases.jsonl", works, limits, writer, lambda _: None), 1)
     assert times[2] - times[1] < 2.0
+
+
+# ------------------------------------------------------------------------------ whose fault an ending is
+
+
+def stand_in(phase: str = "", *, ours: bool = False, loads: bool = False, printed: str = "") -> Any:
+    """A worker whose child is in this phase, at the third of four tokens of the second instance."""
+    page = [PHASES.index(phase) if phase else -1, 1, 2, 4, 0, 0, 0, 0]
+    page[IS_OURS], page[LOADS] = ours, loads
+    return SimpleNamespace(process=SimpleNamespace(page=page, printed_text=lambda: printed))
+
+
+@pytest.mark.parametrize(
+    ("lost", "is_ours", "status"),
+    [
+        (Lost("", cause="forged"), True, "backend_error"),
+        (Lost("", whose="harness", cause="forged"), False, "backend_error"),
+        (Lost("", cause="closed"), True, "crash"),
+        (Lost("", cause="timeout"), False, "timeout"),
+        (Lost("", cause="timeout"), True, "harness_error"),
+        (Lost("", cause="oom"), False, "oom"),
+        (Lost("", cause="oom"), True, "harness_error"),
+        (Lost("", cause="crash"), False, "crash"),
+        (Lost("", whose="harness", cause="crash"), False, "harness_error"),
+    ],
+)
+def test_whose_fault_a_loss_is(lost: Lost, is_ours: bool, status: str) -> None:
+    assert endings.status_of_loss(lost, is_ours) == status
+
+
+@pytest.mark.parametrize(
+    ("left", "changed", "checks"),
+    [
+        (0, [], []),
+        (2, [], ["left_process_behind"]),
+        (0, ["a signal", "the locale"], ["changed_its_process"]),
+        (1, ["the locale"], ["left_process_behind", "changed_its_process"]),
+    ],
+)
+def test_what_a_case_leaves_behind_stands_beside_how_it_ended(
+    left: int, changed: list[str], checks: list[str]
+) -> None:
+    task: Any = SimpleNamespace(compiled={"status": "ok"})
+    message: dict[str, Any] = {"changed": changed}
+    for status, phase, text in (
+        ("ok", "", ""),
+        ("timeout", "compile", "killed after 1 s"),
+        ("harness_error", "worker", "the file is gone"),
+    ):
+        if phase == "compile":
+            task = SimpleNamespace(compiled={"status": status, "text": text})
+        elif phase == "worker":
+            message |= {"failed": status, "text": text}
+        ending = endings.of_done_case(task, message, left)
+        assert (ending.status, ending.phase, ending.text) == (status, phase, text)
+        assert [each.check for each in ending.findings] == checks
+        for each in ending.findings:
+            said = f"{left} process" if each.check == "left_process_behind" else ", ".join(changed)
+            assert said in each.text
+    assert endings.of_done_case(SimpleNamespace(compiled=None), {"changed": []}, 0).status == "ok"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("killed", "status", "phase", "checking", "text"),
+    [
+        (None, signal.SIGSEGV, "fill", "", "killed by SIGSEGV in fill of token 2, instance 1"),
+        (None, signal.SIGSEGV, "compile", "", "killed by SIGSEGV in compile"),
+        (None, signal.SIGSEGV, "check", "a_check", "killed by SIGSEGV in check a_check"),
+        (
+            None,
+            signal.SIGKILL,
+            "end",
+            "",
+            "killed by SIGKILL (not by us: the system when out of memory, or a person) in end of token 2, "
+            "instance 1",
+        ),
+        (
+            Lost("killed after 2 s", cause="timeout"),
+            signal.SIGKILL,
+            "accept",
+            "",
+            "killed after 2 s in accept of token 2, instance 1",
+        ),
+    ],
+)
+def test_where_a_child_was_lost_is_told(
+    killed: Lost | None, status: int, phase: str, checking: str, text: str
+) -> None:
+    task: Any = SimpleNamespace(killed=killed, checking=checking)
+    for printed, said in (("", text), ("a last\nword", f"{text}; it printed: a last word")):
+        ending = endings.of_lost_child(stand_in(phase, printed=printed), task, status)
+        assert (ending.phase, ending.text, ending.token, ending.tokens) == (phase, said, 2, 4)
+        assert ending.status == ("timeout" if killed else "crash")
+        assert ending.signal == ("" if killed else signal.Signals(status).name)
+    assert endings.of_lost_child(stand_in(phase, ours=True), task, status).status == "harness_error"
+
+
+def test_a_lost_worker_and_a_load_that_failed_are_the_backends_only_where_it_was_at_work() -> None:
+    for worker, status, phase in (
+        (stand_in(), "harness_error", "worker"),
+        (stand_in("fill"), "crash", "fill"),
+        (stand_in("fill", ours=True), "harness_error", "fill"),
+    ):
+        for code, how in ((-signal.SIGABRT, "killed by SIGABRT"), (None, "closed the pipe")):
+            ending = endings.of_lost_worker(worker, code)
+            assert (ending.status, ending.phase) == (status, phase) and how in ending.text
+    for loads, code, status in (
+        (True, 3, "crash"),
+        (True, None, "crash"),
+        (True, -signal.SIGKILL, "harness_error"),
+        (False, 3, "harness_error"),
+    ):
+        found, text = endings.of_lost_load(stand_in(loads=loads, printed="why"), code)
+        assert found == status and text.endswith(" loaded the backend; it printed: why")
+        assert ("while it loaded" in text) == loads
+    for loads, failed, stuck in (
+        (True, "backend_error", "timeout"),
+        (False, "harness_error", "harness_error"),
+    ):
+        worker = stand_in(loads=loads)
+        assert (endings.of_failed_load(worker, "why").status, endings.of_stuck_load(worker, 300).status) == (
+            failed,
+            stuck,
+        )
+        assert endings.of_failed_load(worker, "why").text == "why"
+        assert endings.of_stuck_load(worker, 300).text.endswith(" in 300 s")
