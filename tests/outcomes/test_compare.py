@@ -447,3 +447,36 @@ def test_an_instance_keeps_its_counterpart_where_another_is_put_before_it(
     head = walked(tmp_path / "head", *after, other)
     assert main(["compare", str(base), str(head), "--gate"]) == code
     assert said in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("after", "decode", "code", "told"),
+    [
+        ({"passes": 10}, True, 1, [("passes", 9, 10, True)]),
+        ({"passes": 8}, True, 0, [("passes", 9, 8, False)]),
+        ({"passes": 10, "ids": 14}, True, 0, []),
+        ({"passes": 10, "written": 0}, True, 0, []),
+        ({"passes": 10, "texts": 2}, True, 0, []),
+        ({}, True, 0, []),
+        ({"passes": 10}, False, 0, []),
+    ],
+    ids=["more", "fewer", "other ids", "not written", "other texts", "the same", "without --decode"],
+)
+def test_more_passes_for_the_same_texts_gate(
+    tmp_path: Path, after: dict[str, int], decode: bool, code: int, told: list[tuple[str, int, int, bool]]
+) -> None:
+    before = {"texts": 1, "written": 1, "ids": 12, "passes": 9}
+    others = {"the_mask_is_exact": {"places": 1, "passes": 1}}
+    base, head = (
+        write_run(
+            tmp_path / name,
+            {arm: {"counted": {"jump_forward_writes_the_instance": one} | others}},
+            decode=decode,
+        )
+        for name, arm, one in (("base", OLD, before), ("head", NEW, before | after))
+    )
+    (pair,) = compare_runs(base, head)
+    assert [(one.count, one.before, one.after, one.worse) for one in pair.counted] == told
+    assert {one.case for one in pair.counted} == ({"two, jump_forward"} if told else set())
+    assert pair.what_is_worse == ("more passes in 1 case" if code else "")
+    assert main(["compare", str(base), str(head), "--gate"]) == code
