@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from miniatures.wrong_masks import WRONG_MASKS, EcmaClasses
+from miniatures.wrong_masks import WRONG_MASKS, BentObject, EcmaClasses
 
 from harness.backend.grammar import Adapter, Grammar
 from harness.backend.registry import make, parse_specs
@@ -13,7 +13,8 @@ from harness.backend.vocabulary import Vocabulary, load_vocabulary
 from harness.cases.case import Case, Instance, case_id
 from harness.checks import NotApplicable, Subject, run_check, stamped
 from harness.checks.exact_mask import check_the_mask_is_exact
-from harness.oracle.reference import Reference
+from harness.oracle.reference import Reference, ReferenceObject
+from harness.oracle.trie import TokenSet
 from harness.rows.row import Finding
 
 CHOICE = Grammar("choice", '["abc", "abd", "a日本", "a日曜", "abcabc", "zabc", "zabd"]')
@@ -73,6 +74,50 @@ def test_the_walk_of_a_finding_shows_it_again() -> None:
         reached = one.reach(tuple(before))
         assert reached is not None and token == ord("x") and one.allowed(reached)[token]
         assert len(before) == each.position
+
+
+@pytest.mark.parametrize(
+    ("name", "sound", "complete", "says"),
+    [
+        ("allows_the_letter_x", False, True, "it allows 1 token that the grammar forbids, e.g. b'x'"),
+        ("forbids_the_letter_z", True, False, "it forbids 1 token that the grammar allows, e.g. b'z'"),
+        (
+            "never_allows_the_end",
+            True,
+            False,
+            "it forbids 1 token that the grammar allows, e.g. </s>",
+        ),
+    ],
+)
+def test_sound_and_complete_places_are_counted_apart(
+    name: str, sound: bool, complete: bool, says: str
+) -> None:
+    wrong = next(each for each in WRONG_MASKS if each.__name__ == name)
+    one = subject(wrong(VOCABULARY), CHOICE, "abc", "zabd")
+    found = list(check_the_mask_is_exact(one))
+    counts = one.counted["the_mask_is_exact"]
+    places = counts["places"]
+    assert places == len(list(one.places("exact"))) >= len(found) > 0
+    assert counts.get("sound", 0) == (places if sound else places - len(found))
+    assert counts.get("complete", 0) == (places if complete else places - len(found))
+    for each in found:
+        assert each.text.endswith(says) and (each.over, each.under) == (not complete, not sound)
+
+
+def test_what_is_wrong_on_both_sides_is_told_and_a_token_that_is_forbidden_is_walked() -> None:
+    def bend(here: ReferenceObject, allowed: TokenSet) -> None:
+        allowed[ord("x")], allowed[ord("a")] = True, False
+
+    shifts, adapter = type("Shifts", (BentObject,), {"bend": staticmethod(bend)}), Reference(VOCABULARY)
+    one = subject(adapter, CHOICE, "abc")
+    one.compiled.start = lambda: shifts(adapter, one.language)  # type: ignore[method-assign]
+    first, *_ = check_the_mask_is_exact(one)
+    assert (first.position, first.walk, first.over, first.under) == (0, (ord("a"),), 1, 1)
+    assert first.text == (
+        "after b'' it forbids 1 token that the grammar allows, e.g. b'a' and allows 1 token that the grammar "
+        "forbids, e.g. b'x'"
+    )
+    assert first.examples == ("61", "78")
 
 
 def test_without_a_reference_there_is_nothing_to_check() -> None:

@@ -24,7 +24,7 @@ from miniatures.harmful import MARK, leftovers
 from places import SUPPORT
 
 from harness.backend.arm import Arm
-from harness.backend.process import process
+from harness.backend.process import process, system
 from harness.backend.process.lost import Lost
 from harness.backend.process.process import Process
 from harness.cases.plan import PROFILES, write_plan
@@ -33,10 +33,11 @@ from harness.errors import BadInput
 from harness.rows.row import CHECKS_MODE, TIMINGS, Row, RunInfo, identity
 from harness.rows.store import read_end, read_rows
 from harness.rows.writer import Writer
-from harness.running import coordinator, endings, worker_process
+from harness.running import coordinator, endings, slot, worker_process
 from harness.running.coordinator import run_all
 from harness.running.limits import Limits
-from harness.running.work import Assignment, Work
+from harness.running.slot import Slot
+from harness.running.work import Assignment, Ending, Suspicion, Task, Work
 from harness.running.worker_process import Worker
 from harness.walk.watched import IS_OURS, LOADS, PHASES
 
@@ -606,3 +607,130 @@ def test_a_lost_worker_and_a_load_that_failed_are_the_backends_only_where_it_was
         )
         assert endings.of_failed_load(worker, "why").text == "why"
         assert endings.of_stuck_load(worker, 300).text.endswith(" in 300 s")
+
+
+# -------------------------------------------------------------------- a worker or a case that says nothing
+
+
+class Told:
+    """A slot without processes, and what it has done to them."""
+
+    def __init__(self, phase: str = "", **of_worker: Any) -> None:
+        self.kills, self.ended = 0, list[Ending]()
+        self.worker = stand_in(phase, **of_worker)
+        quiet: dict[str, Any] = {
+            "read_output": lambda: None,
+            "take_answers": lambda: [],
+            "hear": lambda: ([], False),
+        }
+        vars(self.worker.process).update(quiet, kill_children=self.kill, child=7)
+        self.worker.process.popen = SimpleNamespace(poll=lambda: None, pid=6)
+        self.worker.served, self.worker.behind = 0, deque()
+        self.work = Work(Arm("toy", "1", "", "", ("regex",), "bitmask"), "bytes", deque([1, 2]))
+        recorder: Any = SimpleNamespace(
+            write_ending=lambda work, task, ending: self.ended.append(ending),
+            assignment=SimpleNamespace(limits=Limits(2.0, GIGABYTE)),
+        )
+        self.slot = Slot(self.work, self.worker, recorder)
+
+    def kill(self) -> None:
+        self.kills += 1
+
+    def give(self, number: int, **fields: Any) -> Task:
+        case: Any = None
+        place = worker_process.place(self.worker)
+        self.slot.task = Task(number, "mini", "1", case, time.monotonic(), place, **fields)
+        return self.slot.task
+
+    def look_after(self, seconds: float) -> None:
+        """Let that much time pass, and look."""
+        self.slot.excuse(-seconds)
+        self.slot.look_after()
+
+
+def test_a_worker_that_does_not_load_in_time_is_ended() -> None:
+    ours = Told()
+    ours.look_after(slot.LOAD_SECONDS - 9)
+    assert not ours.slot.is_closing and ours.work.load_failure is None
+    ours.look_after(10)
+    assert ours.slot.is_closing and ours.work.load_failure is not None
+    assert ours.work.load_failure.status == "harness_error"
+    backends = Told(loads=True)
+    backends.look_after(slot.LOAD_SECONDS + 1)
+    assert not backends.slot.is_closing, "the time before the backend loads is no part of its own"
+    backends.look_after(slot.LOAD_SECONDS + 1)
+    assert backends.slot.is_closing and backends.work.load_failure is not None
+    assert backends.work.load_failure.status == "timeout"
+
+
+def test_workers_that_have_no_child_are_given_up_after_some_in_a_row() -> None:
+    told = Told()
+    told.slot.ready = True
+    told.look_after(slot.STUCK_SECONDS - 9)
+    assert not told.slot.is_closing
+    for number in range(1, slot.ATTEMPTS + 1):
+        assert told.work.load_failure is None
+        told.look_after(slot.STUCK_SECONDS + 1)
+        told.slot.changed = time.monotonic()
+        assert told.slot.is_closing and told.work.losses == number
+    failure = told.work.load_failure
+    assert failure is not None and failure.text == "the worker had no child after 30 s"
+    assert (failure.status, failure.phase) == ("harness_error", "load")
+
+
+@pytest.mark.parametrize("is_again", [False, True])
+def test_a_case_that_no_child_has_taken_is_sent_to_three_workers(is_again: bool) -> None:
+    told = Told()
+    told.slot.ready = True
+    if is_again:
+        told.work.again[5] = Suspicion("", "", ())
+    for _ in range(slot.ATTEMPTS - 1):
+        told.give(5, killed=Lost("killed after 2 s", cause="timeout"))
+        told.look_after(slot.STUCK_SECONDS + 1)
+        assert told.slot.task is None and told.slot.is_closing and not told.ended
+        assert list(told.work.cases) == ([5, 1, 2] if is_again else [1, 2, 5])
+        told.work.cases.remove(5)
+        told.slot.changed = time.monotonic()
+    told.give(5, killed=Lost("killed after 2 s", cause="timeout"))
+    told.look_after(slot.STUCK_SECONDS + 1)
+    (ending,) = told.ended
+    assert ending.text == "the child was lost before it took the case, 3 times"
+    assert ending.status == "harness_error" and list(told.work.cases) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("phase", "ours", "seconds", "text"),
+    [
+        ("fill", False, 1.5, ""),
+        ("fill", False, 2.5, "killed after 2 s"),
+        ("oracle", False, 59.0, ""),
+        ("oracle", False, 61.0, "killed after 60 s"),
+        ("fill", True, 59.0, ""),
+        ("fill", True, 61.0, "killed after 60 s"),
+    ],
+)
+def test_a_call_has_its_deadline_and_code_of_ours_a_longer_one(
+    monkeypatch: pytest.MonkeyPatch, phase: str, ours: bool, seconds: float, text: str
+) -> None:
+    monkeypatch.setattr(system, "rss_bytes", lambda _: 0)
+    told = Told(phase, ours=ours)
+    task = told.give(5)
+    told.look_after(seconds)
+    assert (task.killed.text if task.killed else "", told.kills) == (text, bool(text))
+    again = Told(phase, ours=ours)
+    task = again.give(5)
+    again.worker.process.page[2] += 1  # it got on to the next token
+    again.look_after(seconds)
+    assert task.killed is None and not again.kills
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_child_that_takes_more_memory_than_it_may_is_killed(
+    monkeypatch: pytest.MonkeyPatch, more: int
+) -> None:
+    monkeypatch.setattr(system, "rss_bytes", lambda _: GIGABYTE + more)
+    told = Told("fill")
+    task = told.give(5)
+    told.look_after(0)
+    assert (task.killed.cause if task.killed else "", told.kills) == ("oom" if more else "", more)
+    assert task.peak_rss_bytes == GIGABYTE + more
