@@ -85,9 +85,9 @@ def load(path: str | PathLike[str]) -> "Run":
     The tables are `.cases`, `.instances`, `.findings`, `.times` and `.scores`; docs/python.md lists
     their columns. Raises `harness.BadInput` where nothing is, or what is there was changed or damaged.
     """
-    from harness.report.frames.load import load as load_frames
+    from harness.cli.from_python import loaded
 
-    return load_frames(path)
+    return loaded(path)
 
 
 def run(*suites: str | PathLike[str], resume: bool = False, **options: Any) -> "Run":

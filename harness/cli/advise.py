@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from harness.cli.command import Verbs, add_command
 from harness.cli.options import add_backends, add_number, add_resume, add_run_folder
@@ -12,6 +14,9 @@ from harness.cli.progress import progress_line
 from harness.cli.values import positive
 from harness.errors import GATE_FAILED, OK
 from harness.text import console
+
+if TYPE_CHECKING:
+    from harness.diagnose.advise import Advice
 
 
 def add(verbs: Verbs) -> None:
@@ -60,12 +65,28 @@ def add(verbs: Verbs) -> None:
 
 def advise(options: argparse.Namespace) -> int:
     """Walks the cases, and prints the advice. Raises BadInput."""
-    from harness.diagnose.advise import advise as advise_on
     from harness.report.advice import advice_json, advice_text
     from harness.report.page.page import write_report
 
+    advice = advised(options, sys.argv[1:])
+    page = advice.folder / "report" / "report.html"
+    try:  # the answer first: minutes of walking are not lost with a page that cannot be written
+        emit(options, lambda: advice_json(advice, page), lambda: advice_text(advice, str(page), console()))
+    finally:  # and the page is there though nobody reads the answer to its end
+        write_report([advice.folder], page.parent)
+    return GATE_FAILED if options.require and not advice.works else OK
+
+
+def advised(options: argparse.Namespace, argv: Sequence[str]) -> Advice:
+    """Walks the cases with its progress on stderr, and returns the advice; `argv` is the command that the run
+    notes. Raises BadInput."""
+    from harness.backend.registry import parse_specs
+    from harness.diagnose.advise import advise as advise_on
+
+    if options.backends is not None:
+        parse_specs(options.backends)
     with progress_line(sys.stderr) as report:
-        advice = advise_on(
+        return advise_on(
             options.sources,
             say,
             report,
@@ -75,12 +96,5 @@ def advise(options: argparse.Namespace) -> int:
             out=options.out,
             resume=options.resume,
             jobs=options.jobs,
-            argv=tuple(sys.argv[1:]),
+            argv=tuple(argv),
         )
-    print(file=sys.stderr)
-    page = advice.folder / "report" / "report.html"
-    try:  # the answer first: minutes of walking are not lost with a page that cannot be written
-        emit(options, lambda: advice_json(advice, page), lambda: advice_text(advice, str(page), console()))
-    finally:  # and the page is there though nobody reads the answer to its end
-        write_report([advice.folder], page.parent)
-    return GATE_FAILED if options.require and not advice.works else OK

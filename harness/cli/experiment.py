@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import tomllib
 from collections.abc import Mapping, Sequence
+from datetime import date, time
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,9 @@ NOT_SAVED = {"--help", "--json", "--resume"}
 
 PATHS = {"out", "expect", "record", "take-over"}
 """The keys whose value is a path."""
+
+NULL = "a text with a null character, which no path has; leave it out"
+"""What is said of a text that can be no path."""
 
 COMMAND = "run"
 
@@ -54,21 +58,24 @@ def with_experiment(top: Parser, words: Sequence[str], files: Sequence[str]) -> 
     return merged
 
 
-def saved_words(parser: Parser, values: Mapping[str, Any], source: str, folder: Path) -> dict[str, list[str]]:
+def saved_words(
+    parser: Parser, values: Mapping[str, Any], source: str, folder: Path, needed: Sequence[str] = ()
+) -> dict[str, list[str]]:
     """Returns the words that each key of an experiment stands for on the command line.
 
-    Paths among the values are relative to `folder`. Raises BadInput for what is wrong with a value, naming
+    Paths among the values are relative to `folder`; `needed` are the words without which the command cannot
+    be read. Raises BadInput for what is wrong with a value, naming
     the source and the key.
     """
     saved: dict[str, list[str]] = {}
-    actions = _actions(parser)
+    actions = saved_options(parser)
     for key, value in values.items():
         if key != SUITES and key not in actions:
             raise BadInput(f'{source}: there is no key "{key}"{did_you_mean(key, [SUITES, *actions])}')
         where = f"{source}: {key}"
         if key != SUITES and isinstance(actions[key], argparse.BooleanOptionalAction):
             if not isinstance(value, bool):
-                raise BadInput(f"{where}: {_kind(value)} where true or false is expected")
+                raise BadInput(f"{where}: {kind_of(value)} where true or false is expected")
             saved[key] = [f"--{key}" if value else f"--no-{key}"]
             continue
         texts = _texts(key, value, where)
@@ -87,12 +94,12 @@ def saved_words(parser: Parser, values: Mapping[str, Any], source: str, folder: 
         saved[key] = texts if key == SUITES else [f"--{key}={text}" for text in _joined(key, texts)]
         if key != SUITES:
             parser.source = where
-            parser.parse_args(saved[key])
+            parser.parse_args([*needed, *saved[key]])
             parser.source = ""
     return saved
 
 
-def _actions(parser: Parser) -> dict[str, argparse.Action]:
+def saved_options(parser: Parser) -> dict[str, argparse.Action]:
     """Returns what each key of an experiment stands for: the options of the command by name."""
     return {
         option.removeprefix("--"): action
@@ -119,19 +126,20 @@ def _read(path: Path) -> dict[str, Any]:
 def _texts(key: str, value: Any, where: str) -> list[str]:
     """Returns the value as texts: one, or those of a list. Raises BadInput."""
     values = value if isinstance(value, list) and key in LISTS else [value]
-    wanted = (str,) if key in LISTS else (str, int, float)
+    wanted = (str,) if key in LISTS | PATHS else (str, int, float)
     for one in values:
         if isinstance(one, bool) or not isinstance(one, wanted):
-            expected = "a text or a list of texts" if key in LISTS else "a text or a number"
-            raise BadInput(f"{where}: {_kind(one)} where {expected} is expected")
+            others = "" if key in PATHS else " or a list of texts" if key in LISTS else " or a number"
+            raise BadInput(f"{where}: {kind_of(one)} where a text{others} is expected")
         if isinstance(one, str) and "\0" in one:
-            raise BadInput(f"{where}: a text with a null character, which no path has; leave it out")
+            raise BadInput(f"{where}: {NULL}")
         if isinstance(one, int) and abs(one) > LARGEST:
             raise BadInput(f"{where}: a number beyond 2^62, which no option takes; give a smaller one")
     return [str(one) for one in values]
 
 
-def _kind(value: object) -> str:
+def kind_of(value: object) -> str:
+    """Returns what a value is, in words: of a file of TOML or of a program."""
     kinds = {
         bool: "true or false",
         int: "a number",
@@ -139,8 +147,13 @@ def _kind(value: object) -> str:
         str: "a text",
         list: "a list",
         dict: "a table",
+        type(None): "None",
     }
-    return kinds.get(type(value), "a date")
+    kind = type(value)
+    if isinstance(value, (date, time)):
+        return "a date"
+    module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+    return kinds.get(kind, f"a value of the type {module}{kind.__qualname__}")
 
 
 def _joined(key: str, texts: list[str]) -> list[str]:
@@ -160,4 +173,4 @@ def _from_here(key: str, text: str, folder: Path) -> str:
         return ",".join(moved_backend(part, folder, here) for part in text.split(","))
     if key == "vocabularies":
         return ",".join(moved_vocabulary(part, folder, here) for part in text.split(","))
-    return moved(text, folder, here) if key in PATHS else text
+    return moved(text, folder, here) if text and key in PATHS else text

@@ -6,10 +6,15 @@ import argparse
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from harness.errors import BAD_INPUT, BadInput, did_you_mean
 from harness.text import one_line
+
+EMPTY = "the path is empty; write . for the folder that you are in"
+"""What is said of an empty path: a script whose variable is empty must not read or write the folder that it
+runs in."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -49,6 +54,12 @@ class Parser(argparse.ArgumentParser):
             for option, action in self._option_string_actions.items()
             if option.startswith("--") and action.help != argparse.SUPPRESS
         }
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        """Returns what a word stands for, and refuses an empty path; argparse calls it for each word."""
+        if action.type is Path and not arg_string:
+            raise argparse.ArgumentError(action, EMPTY)
+        return super()._get_value(action, arg_string)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Refuses a value that is none of the action's choices; argparse calls it for each value."""

@@ -109,7 +109,7 @@ def progress_line(stream: TextIO) -> Iterator[Callable[[Progress], None]]:
 
     It is one live line on a terminal, and a plain line every ten seconds elsewhere.
     """
-    terminal = stream.isatty()
+    terminal = hasattr(stream, "isatty") and stream.isatty()  # one of a program's own may only log
     started = last_line = time.monotonic()
     first: int | None = None
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -26,6 +31,10 @@ CASE = {
     "regex": "[a-c]+",
     "tests": [{"text": "abc", "valid": True}, {"text": "x", "valid": False}],
 }
+
+
+CLOSED = io.StringIO()
+CLOSED.close()
 
 
 @pytest.fixture
@@ -167,3 +176,140 @@ def test_what_is_wrong_is_one_line_that_names_it(cases: str, given: dict[str, An
         harness.run(cases, **{"backends": "reference", **given})
     assert said in str(caught.value) and "\n" not in str(caught.value)
     assert os.listdir() == ["cases.json"], "nothing was begun"
+
+
+def refused(call: Callable[[], object]) -> str:
+    """Returns the one line with which what is asked for is refused, before anything is begun."""
+    before = sorted(os.listdir())
+    with pytest.raises(harness.BadInput) as caught:
+        call()
+    assert sorted(os.listdir()) == before and "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_an_advice_on_nothing_is_not_one_on_our_suites() -> None:
+    """A pattern that fits no file gives no source."""
+    assert refused(lambda: harness.advise(*[])).startswith("harness.advise: no source is given")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"jobs": -1}, "jobs: "),
+        ({"jobs": 0}, "jobs: "),
+        ({"jobs": "many"}, "jobs: "),
+        ({"backends": []}, 'backends: backend "" cannot be read'),
+        ({"backends": ""}, 'backends: backend "" cannot be read'),
+        ({"backends": [1]}, "backends: a number where a text or a list of texts is expected"),
+        ({"backends": b"reference"}, "backends: a value of the type bytes where"),
+        ({"backends": 5}, "backends: a number where"),
+        ({"engine": 5}, '"5"'),
+        ({"tokenizer": b"bytes"}, "tokenizer: a value of the type bytes where"),
+        ({"out": 5}, "out: a number where a text is expected"),
+        ({"out": "a\0b"}, "out: a text with a null character"),
+    ],
+)
+def test_the_values_of_an_advice_are_read_as_the_command_reads_them(
+    cases: str, given: dict[str, Any], said: str
+) -> None:
+    assert said in refused(lambda: harness.advise(cases, **{"backends": "reference", **given}))
+
+
+def test_an_advice_is_what_the_command_is_asked_for(
+    cases: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen: list[argparse.Namespace] = []
+    noted: list[Sequence[str]] = []
+
+    def advised(options: argparse.Namespace, argv: Sequence[str]) -> None:
+        seen.append(options)
+        noted.append(argv)
+
+    monkeypatch.setattr(from_python, "advised", advised)
+    given: dict[str, Any] = {"tokenizer": None, "backends": ["reference", "unconstrained"], "jobs": "2"}
+    harness.advise(Path(cases), "-odd.json", out=Path("o"), **given)
+    words = f"advise {cases} ./-odd.json --backends reference,unconstrained --out ./o --jobs 2"
+    assert vars(seen[0]) == vars(parser().parse_args(words.split()))
+    assert vars(parser().parse_args(list(noted[0]))) == vars(seen[0]), "the run notes it as a command"
+
+
+def test_no_backend_is_not_every_backend(cases: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A script whose variable is empty does not ask for all that are installed."""
+    assert main(["advise", cases, "--backends", ""]) == 2
+    assert 'backend "" cannot be read' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [
+        ("load", "a\0b", "harness.load: a text with a null character"),
+        ("load", None, "harness.load: None where a text or a path is expected"),
+        ("load", b"run", "harness.load: a value of the type bytes where"),
+        ("run", 5, "harness.run: suites: a number where a text or a path is"),
+        ("run", None, "harness.run: suites: None where"),
+        ("run", "a\0b", "harness.run: suites: a text with a null character"),
+        (
+            "run",
+            ["cases.json"],
+            "harness.run: suites: a list where a text or a path is expected; write *suites",
+        ),
+        (
+            "advise",
+            ["cases.json"],
+            "harness.advise: sources: a list where a text or a path is expected; write",
+        ),
+        ("advise", "a\0b", "harness.advise: sources: a text with a null character"),
+    ],
+)
+def test_what_is_no_path_is_told(cases: str, name: str, given: object, said: str) -> None:
+    assert said in refused(lambda: getattr(harness, name)(given))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"backends": {"reference"}}, "backends: a value of the type set where a text or a list of texts is"),
+        ({"backends": (name for name in ["reference"])}, "backends: a value of the type generator where"),
+        ({"backends": [None]}, "backends: None where a text or a list of texts is expected"),
+        ({"bare": np.bool_(True)}, "bare: a value of the type numpy.bool"),
+        ({"seed": date(2026, 11, 29)}, "seed: a date where"),
+        ({"take_ovr": "run"}, 'there is no key "take_ovr"; did you mean "take_over"?'),
+    ],
+)
+def test_a_value_of_another_type_is_told_as_what_it_is(cases: str, given: dict[str, Any], said: str) -> None:
+    assert said in refused(lambda: harness.run(cases, **{"backends": "reference", **given}))
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"seed": np.int64(3)}, "--seed 3"),
+        ({"take_over": "before", "check_timeout": 2}, "--take-over ./before --check-timeout 2"),
+    ],
+)
+def test_names_and_numbers_are_those_of_python(
+    asked: list[argparse.Namespace], given: dict[str, Any], words: str
+) -> None:
+    harness.run(**given)
+    assert vars(asked[-1]) == of_the_command(*words.split())
+
+
+@pytest.mark.parametrize("stream", [None, SimpleNamespace(write=len, flush=int), CLOSED])
+def test_a_program_need_not_have_a_stream_for_errors(
+    cases: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], stream: Any
+) -> None:
+    """pythonw and services have none, or one that only logs."""
+    monkeypatch.setattr(sys, "stderr", stream)
+    made = harness.run(cases, backends="reference", vocabularies="bytes", effort=0, out="run")
+    assert made.cases["state"].tolist() == ["works"] and sys.stderr is stream
+    assert capsys.readouterr().out == "", "stdout is the program's own"
+
+
+@pytest.mark.parametrize("name", ["run", "advise", "load"])
+def test_an_empty_path_is_not_the_folder_that_we_are_in(cases: str, name: str) -> None:
+    assert f"harness.{name}: " in (said := refused(lambda: getattr(harness, name)("")))
+    assert "the path is empty" in said
+    if name != "load":
+        given = {"backends": "reference", "out": ""}
+        said = refused(lambda: getattr(harness, name)(cases, **given))
+        assert said.startswith(f"harness.{name}: out: the path is empty")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pages
 import pytest
 from refused import refused_line
 
@@ -61,3 +62,19 @@ def test_the_bounds_themselves_are_taken() -> None:
     assert (options.seed, options.effort, options.jobs) == (LARGEST, MOST_EFFORT, MOST)
     assert (options.memory, options.timeout) == (MOST, 1e-6)
     assert parser().parse_args(f"{RUN} --effort all".split()).effort == -1
+
+
+def test_an_empty_path_is_refused_wherever_a_path_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
+    """A script whose variable is empty must not write into the folder in which it runs."""
+    taken = [
+        [*verb.split(), f"{option}="]
+        for verb, command in pages.verbs().items()
+        for option, action in command._option_string_actions.items()
+        if action.type is Path
+    ]
+    assert sum(words[-1] == "--out=" for words in taken) >= 8
+    for words in [*taken, ["merge", "", "run"], ["table", "", "faults"]]:
+        with pytest.raises(SystemExit) as ended:
+            parser().parse_args(words)
+        said = capsys.readouterr().err
+        assert ended.value.code == 2 and "the path is empty" in said and said.count("\n") == 1, words
