@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from miniatures.wrong_masks import WRONG_MASKS, BentObject, EcmaClasses
 
-from harness.backend.grammar import Adapter, Grammar
+from harness.backend.grammar import Adapter, Grammar, GrammarObject
 from harness.backend.registry import make, parse_specs
 from harness.backend.vocabulary import Vocabulary, load_vocabulary
 from harness.cases.case import Case, Instance, case_id
@@ -104,20 +106,79 @@ def test_sound_and_complete_places_are_counted_apart(
         assert each.text.endswith(says) and (each.over, each.under) == (not complete, not sound)
 
 
+def bent(
+    bend: Callable[[ReferenceObject, TokenSet], object],
+    *texts: str,
+    vocabulary: Vocabulary = VOCABULARY,
+    **methods: Any,
+) -> list[Finding]:
+    """What is found in a perfect backend whose masks this function changes in place."""
+    kind: Any = type("Bent", (BentObject,), {"bend": staticmethod(bend), **methods})
+    adapter = Reference(vocabulary)
+    one = subject(adapter, CHOICE, *texts)
+    one.compiled.start = lambda: kind(adapter, one.language)  # type: ignore[method-assign]
+    return list(check_the_mask_is_exact(one))
+
+
 def test_what_is_wrong_on_both_sides_is_told_and_a_token_that_is_forbidden_is_walked() -> None:
-    def bend(here: ReferenceObject, allowed: TokenSet) -> None:
+    def bend(_: ReferenceObject, allowed: TokenSet) -> None:
         allowed[ord("x")], allowed[ord("a")] = True, False
 
-    shifts, adapter = type("Shifts", (BentObject,), {"bend": staticmethod(bend)}), Reference(VOCABULARY)
-    one = subject(adapter, CHOICE, "abc")
-    one.compiled.start = lambda: shifts(adapter, one.language)  # type: ignore[method-assign]
-    first, *_ = check_the_mask_is_exact(one)
+    first, *_ = bent(bend, "abc")
     assert (first.position, first.walk, first.over, first.under) == (0, (ord("a"),), 1, 1)
     assert first.text == (
         "after b'' it forbids 1 token that the grammar allows, e.g. b'a' and allows 1 token that the grammar "
         "forbids, e.g. b'x'"
     )
     assert first.examples == ("61", "78")
+
+
+BLANK, LONE, SPECIAL = ord(" "), 0xC0, EOS + 1
+
+
+@pytest.mark.parametrize(
+    ("more", "cause"),
+    [
+        ((SPECIAL, BLANK), "special_token+whitespace"),
+        ((SPECIAL, LONE), "special_token+invalid_utf8"),
+        ((SPECIAL, ord("x")), ""),
+        ((SPECIAL, EOS + 2), "special_token"),
+        ((BLANK, ord("x")), ""),
+        ((LONE, BLANK), ""),
+    ],
+)
+def test_a_token_that_is_never_text_is_named_beside_what_else_is_wrong(
+    more: tuple[int, ...], cause: str
+) -> None:
+    found = bent(lambda _, allowed: allowed.put(more, True), "abc")
+    assert found and {each.cause for each in found} == {cause}
+
+
+def test_a_mask_with_two_spellings_of_forced_text_is_not_one_of_the_canonical_only() -> None:
+    def bend(here: ReferenceObject, allowed: TokenSet) -> None:
+        if here._language.forced(here._states[-1], 9) == b"ab":
+            allowed[[token for token, text in enumerate(VOCABULARY.tokens) if text == b"ab"]] = False
+
+    assert [each.cause for each in bent(bend, "zabd")] == [""]
+
+
+def test_what_is_forced_needs_not_be_said_where_no_piece_is_forbidden() -> None:
+    def bend(here: ReferenceObject, allowed: TokenSet) -> None:
+        if here._language.forced(here._states[-1], 9) == b"ab":
+            allowed[:] = False
+            allowed[256] = True
+
+    says_nothing = {name: getattr(GrammarObject, name) for name in ("jump_forward", "fast_forward_tokens")}
+    assert {each.cause for each in bent(bend, "zabd", **says_nothing)} == {"canonical_only"}
+
+
+def test_only_whole_characters_tell_whether_a_piece_is_what_is_wrong() -> None:
+    """Where no token is the whole character, nothing says that the backend knows it."""
+    tokens = tuple(b"" if text in ("日".encode(), "a日".encode()) else text for text in VOCABULARY.tokens)
+    without = replace(VOCABULARY, tokens=tokens, padding_tokens=frozenset(range(EOS + 2, len(tokens))))
+    for vocabulary, cause in ((VOCABULARY, "partial_utf8"), (without, "")):
+        found = bent(lambda _, allowed: allowed.put("日".encode()[0], False), "a", vocabulary=vocabulary)
+        assert [(each.position, each.cause) for each in found] == [(1, cause)]
 
 
 def test_without_a_reference_there_is_nothing_to_check() -> None:
