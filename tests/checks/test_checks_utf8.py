@@ -16,7 +16,7 @@ from miniatures.wrong_bytes import FAULTS, INVALID, SPLIT, Strings, bytes_vocabu
 from harness.backend.grammar import Adapter, Grammar
 from harness.backend.vocabulary import Vocabulary, byte_vocabulary, load_vocabulary
 from harness.cases.case import Case, Instance, case_id
-from harness.checks import Subject, checks, run_check
+from harness.checks import Subject, checks, run_check, utf8
 from harness.checks.utf8 import BAD, LEADS, Utf8, _strings_first, cause_of, impossible_of
 from harness.checks.utf8_pieces import _characters, _splits
 from harness.oracle.automaton import DEAD
@@ -112,6 +112,21 @@ def test_what_was_accepted_along_an_instance_is_told_where_it_was() -> None:
     assert outcome == "failed" and [finding.cause for finding in findings] == ["overlong"]
     assert all(not may_begin_text(adapter.vocabulary.decode(finding.walk)) for finding in findings)
     assert "the mask allows and accept_token takes b'\\xc" in findings[0].text and findings[0].under >= 1
+
+
+def test_what_was_accepted_is_found_where_no_mask_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(utf8, "_look", lambda *_: None)
+    content = b'"a\xed\xa0\x80b"'
+    adapter = NAMED["TakesSurrogates"](byte_vocabulary())
+    (finding,) = run(INVALID, adapter, case_of(STRING, content, valid=False))[1]
+    assert (finding.cause, finding.walk, finding.position) == ("surrogate", tuple(content[:4]), 3)
+    assert finding.text.startswith(f"seen {len(content) - 3} times; after ")
+
+
+def test_how_many_tokens_may_wrongly_follow_is_told_with_some_of_them() -> None:
+    (finding,) = run(INVALID, NAMED["TakesAnyHighByte"](byte_vocabulary()), case_of(STRING, b'"a"'), 1)[1]
+    assert finding.under == 11 and finding.text.endswith(", one of 11 such tokens")
+    assert finding.examples == ("f5", "f7", "f9", "fb", "fd", "ff")
 
 
 def test_who_takes_it_is_told() -> None:
