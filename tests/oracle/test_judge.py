@@ -901,3 +901,35 @@ def test_a_panic_of_the_second_validator_is_no_answer(monkeypatch: pytest.Monkey
     monkeypatch.setattr(second, "_found_first", panics)
     assert second_verdict("{}", b"1", None, False) == (None, "")
     assert violated_constraint("{}", b"1", None, False) == ""
+
+
+LATER_ITEMS = {"items": [True], "additionalItems": {"type": "integer"}}
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "draft", "valid"),
+    [
+        (LATER_ITEMS, '["a", 1]', "draft7", True),
+        (LATER_ITEMS, '["a", "b"]', "draft7", False),
+        (LATER_ITEMS, '{"a": "b"}', "draft7", True),
+        ({"items": {"type": "string"}, "additionalItems": False}, '["a", "b"]', "draft7", True),
+        ({"additionalItems": False}, "[1]", "draft7", True),
+        ({"additionalItems": True, "unevaluatedItems": False}, "[1]", "draft2019-09", False),
+        ({"patternProperties": {"a": False}}, '["a"]', "draft7", True),
+        ({"patternProperties": {"a": False}}, '"a"', "draft7", True),
+        ({"additionalProperties": False}, '["a"]', "draft7", True),
+        ({"dependencies": {"a": ["b"]}}, '["a"]', "draft2020-12", True),
+        ({"allOf": [{"additionalProperties": True}], "unevaluatedProperties": False}, '{"a": 1}', None, True),
+        ({"allOf": [{"properties": {"a": True}}], "unevaluatedProperties": False}, '{"b": 1}', None, False),
+    ],
+)
+def test_keywords_of_ours_say_nothing_of_what_they_are_not_about(
+    value: Any, text: str, draft: str | None, valid: bool
+) -> None:
+    assert verdict(value, text, draft=draft) is valid
+
+
+def test_a_punycode_host_name_is_not_judged() -> None:
+    with pytest.raises(Unjudgeable, match="punycode"):
+        verdict({"format": "hostname"}, '"XN--nxasmq6b"', assert_formats=True)
+    assert verdict({"format": "hostname"}, '"xn-nxasmq6b"', assert_formats=True)

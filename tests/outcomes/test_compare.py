@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 import synthetic
-from compared import NEW, OLD, measured_run, write_run
+from compared import COPY, HEAD, NEW, OLD, REFERENCE, measured_run, write_run
 from measured import arm, steady, write_measurement
 from report_folders import played, write_decoding
 
 from harness.cli.main import main
+from harness.measure.record import ROUNDS, read_measurement
 from harness.outcomes.compare import NO_BASELINE, compare_arms, compare_runs, gate_pairs, not_compared
+from harness.outcomes.compare.times import why_not_comparable
 from harness.report.page.inputs import read_inputs
 from harness.report.page.sections import comparing
 from harness.report.page.verdict import verdict
@@ -480,3 +482,34 @@ def test_more_passes_for_the_same_texts_gate(
     assert {one.case for one in pair.counted} == ({"two, jump_forward"} if told else set())
     assert pair.what_is_worse == ("more passes in 1 case" if code else "")
     assert main(["compare", str(base), str(head), "--gate"]) == code
+
+
+def test_times_are_of_one_reference_and_one_python(tmp_path: Path) -> None:
+    old = read_measurement(measured_run(tmp_path, 1.0))
+    first, *arms = old.measurement.arms
+    changes: list[tuple[dict[str, Any], str]] = [
+        ({"software": {"python": "3.11.9"}}, ""),
+        ({"software": {"python": "3.12.7"}}, "Python 3.11 and 3.12"),
+        ({"arms": (replace(first, version="9"), *arms)}, "reference toy==1 1 and toy==1 9"),
+        ({"arms": (replace(first, options="x"), *arms)}, "reference toy==1 1 and toy==1 1"),
+        ({"arms": (first, replace(arms[0], version="9"), *arms[1:])}, ""),
+    ]
+    for changed, why in changes:
+        new = replace(old, measurement=replace(old.measurement, **changed))
+        assert why_not_comparable(old, new) == why
+
+
+@pytest.mark.parametrize("was_wrong", [False, True])
+def test_other_masks_are_what_was_wanted_where_a_fault_is_gone(tmp_path: Path, was_wrong: bool) -> None:
+    write_run(tmp_path, {OLD: {"accepted": False, "stopped_at": 0} if was_wrong else {}, NEW: {}})
+    arms = {REFERENCE: steady(1, seed=1), HEAD: steady(1, seed=2), COPY: steady(1, seed=3)}
+    counts = {"toy==2": {"masks_sha256": "11", "allowed": 8, "forced_bytes": 4}}
+    write_measurement(tmp_path, arms, cases=1, counts=counts)
+    rounds = tmp_path / ROUNDS  # the case that was measured is the one that was wrong
+    rounds.write_text(rounds.read_text().replace("speed0", "1" * 12))
+    (pair,) = compare_arms(tmp_path)
+    assert [(one.count, one.worse) for one in pair.counted] == [
+        ("masks", not was_wrong),
+        ("forced_bytes", False),
+    ]
+    assert gate_pairs([pair], time=False).verdict == ("ok" if was_wrong else "failed")
