@@ -933,3 +933,42 @@ def test_a_punycode_host_name_is_not_judged() -> None:
     with pytest.raises(Unjudgeable, match="punycode"):
         verdict({"format": "hostname"}, '"XN--nxasmq6b"', assert_formats=True)
     assert verdict({"format": "hostname"}, '"xn-nxasmq6b"', assert_formats=True)
+
+
+DRAFT_4 = {"$schema": DRAFT_URIS["draft4"], "minimum": 1, "exclusiveMinimum": True}
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "draft", "said"),
+    [
+        (DRAFT_4, "2", None, (True, "")),
+        (DRAFT_4, "1", "draft7", (False, "exclusiveMinimum")),
+        ({"$schema": "https://example.com/none", "minimum": 2}, "1", None, (False, "minimum")),
+        ({"$schema": "https://example.com/none", "minimum": 2}, "2", None, (True, "")),
+        ({"items": [{"type": "integer"}]}, '["a"]', "draft7", (False, "type")),
+        ({"items": [{"type": "integer"}]}, '["a"]', None, (None, "")),
+        ({"type": "integer"}, "1", "draft3", (None, "")),
+        (True, "1", None, (True, "")),
+        (False, "1", None, (False, "falseSchema")),
+        ({}, "NaN", None, (False, "no_json")),
+    ],
+)
+def test_the_second_validator_reads_a_schema_by_the_same_draft(
+    value: Any, text: str, draft: str | None, said: tuple[bool | None, str]
+) -> None:
+    assert second_verdict(json.dumps(value), text.encode(), draft, False) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("[1", "are not JSON"), ("[1]", "not an array"), ('"a"', "not an array")],
+)
+def test_choices_that_are_none_are_not_judged(text: str, why: str) -> None:
+    with pytest.raises(Unjudgeable, match=why):
+        is_valid(Grammar("choice", text), b"a")
+
+
+def test_what_is_no_utf8_is_no_text_of_a_pattern_without_automaton() -> None:
+    pattern = Grammar("regex", r"(a|b)\1.*")
+    assert is_valid(pattern, "aaé".encode()) and not is_valid(pattern, b"ab")
+    assert not is_valid(pattern, b"aa\xff")
