@@ -100,8 +100,8 @@ def _is_any(_: object) -> bool:
 
 
 def _is_format(value: object) -> bool:
-    """Is this the name of a format? `json` is a mode of Ollama's."""
-    return isinstance(value, str) and value != "json"
+    """Is this the name of a format? `json` is a mode of Ollama's, and empty text none of its modes."""
+    return isinstance(value, str) and value not in ("", "json")
 
 
 def is_type(name: str) -> bool:

@@ -12,7 +12,7 @@ from harness.backend.grammar import Dialect, Grammar
 from harness.backend.tag_formats import FormatError, has_format, read_tag
 from harness.cases.bare_schema import SCHEMA_KEYWORDS, is_schema
 from harness.cases.case import CASE_KEYS, GRAMMAR_KEYS, Case, Instance, Literal, case_id, json_text
-from harness.cases.requests import Answer, answers, is_request_for_nothing, is_unheld, requests_in
+from harness.cases.requests import Answer, answers, is_request_for_nothing, requests_in, unheld_place
 from harness.cases.tool_lists import built_in, tool_grammar, tool_list
 from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge.drafts import DRAFT_URIS, DRAFTS
@@ -41,8 +41,8 @@ def cases_from_json(
                 raise BadInput(f"{here} is {_kind(item)}, not an object with a grammar and tests")
             name = f"{stem}: {item.get('description', number)}"
             yield from _cases_of_request(item, name, here, draft) or _own(item, name, here, draft, unheld)
-    elif is_unheld(value, where):
-        unheld[where] = None
+    elif place := unheld_place(value, where):
+        unheld[place] = None
     elif isinstance(value, dict) and (GRAMMAR_KEYS.keys() & value.keys() or "tests" in value):
         yield _case(value, stem, where, draft)
     elif isinstance(value, bool) or value == {} or is_schema(value):
@@ -72,8 +72,8 @@ def _own(
 ) -> list[Case]:
     """Returns the case in our own form; none for a request that holds nothing, whose place is added to
     `unheld`."""
-    if is_unheld(value, where):
-        unheld[where] = None
+    if place := unheld_place(value, where):
+        unheld[place] = None
         return []
     return [_case(value, name, where, draft)]
 

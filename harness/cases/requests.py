@@ -12,13 +12,13 @@ from harness.cases.bare_schema import is_schema, is_type
 from harness.cases.case import json_text
 from harness.cases.json_reading import parse_if_text
 from harness.cases.subschemas import without_keys
-from harness.cases.tool_lists import format_of_custom, is_marked, of_openapi, own_keys
+from harness.cases.tool_lists import built_in, format_of_custom, is_marked, of_openapi, own_keys, tool_list
 from harness.errors import BadInput
 
-WRAPPERS = ("body", "params", "request", "session", "extra_body", "nvext", "result", "toolConfig")
+WRAPPERS = ("body", "params", "request", "session", "extra_body", "nvext", "config", "result", "toolConfig")
 """The keys that hold a request in a line of a batch for OpenAI or vLLM, for Anthropic and for Gemini, in an
-event of OpenAI's Realtime, beside what OpenAI's client knows, for NVIDIA's NIM, in MCP's answer, and in
-Bedrock's request."""
+event of OpenAI's Realtime, beside what OpenAI's client knows, for NVIDIA's NIM, in the arguments of Google's
+SDK, in MCP's answer, and in Bedrock's request."""
 
 OF_SGLANG = frozenset(("regex", "ebnf"))
 """The keys that requests to SGLang share with our own cases."""
@@ -51,17 +51,32 @@ def is_request_for_nothing(value: dict[str, Any]) -> bool:
     return bool(OF_REQUESTS & value.keys()) and not own_keys(value)
 
 
-def is_unheld(value: object, where: str) -> bool:
-    """Is this a request to a model server, or does it wrap one, in which no tools and no format were found?
-    Raises BadInput for one with a key that may be misspelt."""
-    requests = list(requests_in(value))
-    if not any(is_marked(request) or request.get("tools") == [] for request in requests):
-        return False
-    known = [key for place in PLACES if len(key := place.partition(".")[0]) > len("format")]
-    for key in (key for request in requests for key in request if key not in known):
-        if close := get_close_matches(key[:60], known, 1, NEAR):
-            raise BadInput(f'{where}: a request without tools or a format; is "{key[:60]}" "{close[0]}"?')
-    return True
+def unheld_place(value: object, where: str) -> str:
+    """Returns the place of a request to a model server in which no tools and no format were found, with the
+    server's own tools that it has; empty for what is no such request. Raises BadInput where something stands
+    at the place of a format and is not read, and for a key that may be misspelt."""
+    requests = [request for request in requests_in(value) if not is_schema(request)]
+    if not any(is_marked(request) or request.get("tools") in ([], "[]") for request in requests):
+        return ""
+    for request in requests:
+        for key, held in request.items():
+            if key in ANSWERING and _holds(held):
+                raise BadInput(f'{where}: "{key}" is {json_text(held)[:60]}, in which nothing is read')
+            close = get_close_matches(key[:60], (*ANSWERING, "schema"), 1, NEAR)
+            if close and close[0] != key and (isinstance(held, dict) or key.startswith("guided")):
+                raise BadInput(f'{where}: a request without tools or a format; is "{key[:60]}" "{close[0]}"?')
+        if isinstance(request.get("sampling_params"), list):
+            raise BadInput(f'{where}: "sampling_params" is a list; write a request for each')
+    tools = [built_in(tool) for request in requests for tool in tool_list(request, where)]
+    return f"{where} ({', '.join(tools)})" if tools else where
+
+
+def _holds(value: object) -> bool:
+    """Does this say something at the place of a format? Text is a mode there, or part of a prompt."""
+    if isinstance(value, dict):
+        is_free = value.get("type") in ("text", "json_object")
+        return not is_free and any(each not in (None, "", [], {}) for each in value.values())
+    return not isinstance(value, str) and value not in (None, [], False)
 
 
 def answers(request: object, where: str) -> list[Answer]:
@@ -92,9 +107,16 @@ def _at(request: dict[str, Any], place: str, where: str) -> Any:
 
 
 def _object(value: Any, what: str) -> Any:
-    """Returns the value of text that is a JSON object, and every other value as it is."""
-    is_object = isinstance(value, str) and value.lstrip().startswith("{")
-    return parse_if_text(value, what) if is_object else value
+    """Returns the value of text that is a JSON object, and every other value as it is, as a template of a
+    prompt. Raises BadInput where the text speaks of a schema and is no JSON."""
+    if not isinstance(value, str) or not value.lstrip().startswith("{"):
+        return value
+    try:
+        return parse_if_text(value, what)
+    except BadInput:
+        if "schema" in value:
+            raise
+        return value
 
 
 def _form(value: Any, what: str) -> Answer | None:
@@ -205,8 +227,20 @@ FORMS: dict[str, tuple[Callable[[Any, str], Answer], tuple[str, ...]]] = {
 in this order: for Perplexity, Together, Text Generation Inference and TensorRT-LLM; LMDeploy; TensorRT-LLM;
 OpenAI, Fireworks and MLC; Text Generation Inference and TensorRT-LLM."""
 
+ANSWERING = (
+    "response_format",
+    "output_format",
+    "format",
+    "structured_outputs",
+    "guided_json",
+    "guided_regex",
+    "guided_choice",
+    "guided_grammar",
+)
+"""The keys of a request that hold nothing but what its answer is held to."""
 TEXTS = ("structured_outputs", "sampling_params", "guided_decoding", "generationConfig")
 """The keys whose value may be the text of an object. A prompt may begin with a brace too, under `text`."""
+
 OF_VLLM: dict[str, Callable[[Any, str], Answer]] = {
     "json": _schema,
     "regex": _regex,
@@ -214,6 +248,14 @@ OF_VLLM: dict[str, Callable[[Any, str], Answer]] = {
     "grammar": _grammar,
     "structural_tag": _tag,
 }
+"""The keys of vLLM's structured outputs, and how the value of each is read."""
+OF_GEMINI: dict[str, Callable[[Any, str], Answer]] = {
+    "responseSchema": _openapi,
+    "responseJsonSchema": _schema,
+    "response_schema": _openapi,
+    "response_json_schema": _schema,
+}
+"""The keys of Gemini's configuration, and how the value of each is read."""
 
 PLACES: dict[str, Callable[[Any, str], Answer | None]] = {
     # OpenAI's two interfaces, Ollama's, and Anthropic's before and after it was renamed
@@ -236,13 +278,12 @@ PLACES: dict[str, Callable[[Any, str], Answer | None]] = {
     "guided_regex": _regex,
     "guided_choice": _choice,
     "guided_grammar": _grammar,
-    # Gemini's
-    "generationConfig.responseSchema": _openapi,
-    "generationConfig.responseJsonSchema": _schema,
-    "generation_config.response_schema": _openapi,
-    "generation_config.response_json_schema": _schema,
-    "config.response_schema": _openapi,
-    "config.response_json_schema": _schema,
+    # Gemini's, and those of its SDKs
+    **{
+        f"{holder}.{key}": read
+        for holder in ("generationConfig", "generation_config", "config")
+        for key, read in OF_GEMINI.items()
+    },
     # SGLang's
     "sampling_params.json_schema": _schema,
     "sampling_params.regex": _regex,

@@ -63,7 +63,7 @@ class Passed:
     unheld: dict[str, None] = field(default_factory=dict)
     """The places of requests that hold their answer to nothing that is read, in order."""
     left_out: dict[str, None] = field(default_factory=dict)
-    """The tools that are not read of requests of which nothing else is a case."""
+    """The tools that are not read of requests whose other tools and formats are repetitions."""
     repeated: int = 0
     """The number of tools and formats that an earlier request of the suite has too."""
 

@@ -27,7 +27,7 @@ BUILT_IN = tuple(
     """
     googleSearch googleSearchRetrieval googleMaps codeExecution urlContext computerUse fileSearch
     google_search google_search_retrieval google_maps code_execution url_context computer_use file_search
-    enterpriseWebSearch retrieval cachePoint systemTool
+    enterpriseWebSearch retrieval cachePoint systemTool mcpServers mcp_servers
     """.split()  # noqa: SIM905
 )
 """The keys by which tools of Gemini's and Bedrock's own are known, which have no type."""
@@ -47,6 +47,7 @@ MARKS = tuple(
         "model input",
         "model prompt",
         "inputs parameters",
+        "prompt n_predict",
     )
 )
 """The keys of which a request to a model server has all of at least one group, whatever it asks for."""
@@ -99,10 +100,17 @@ def tool_list(value: object, where: str) -> list[Any]:
     if not isinstance(value, dict):
         return []
     entries = list(_declared([value]))
-    if entries == [value]:
+    if entries in ([value], []):
         entries = list(_declared([entry for key in TOOLS_AT for entry in _list_at(value, key, where)]))
-    has_tools = is_marked(value) or any(is_tool(entry) or _is_misspelt(entry) for entry in entries)
+    if is_marked(value):
+        return [entry for entry in entries if not _is_empty(entry)]
+    has_tools = any(is_tool(entry) or _is_misspelt(entry) for entry in entries)
     return entries if has_tools else list(filter(built_in, entries))
+
+
+def _is_empty(entry: object) -> bool:
+    """Is this null, or an object of which nothing is chosen?"""
+    return not entry or (isinstance(entry, dict) and all(value is None for value in entry.values()))
 
 
 def _list_at(request: dict[str, Any], key: str, where: str) -> list[Any]:
@@ -112,7 +120,7 @@ def _list_at(request: dict[str, Any], key: str, where: str) -> list[Any]:
         value = parse_if_text(value, f'{where}: "{key}"')
     if isinstance(value, list):
         return value
-    if value and key != "function" and is_marked(request):
+    if isinstance(value, dict) and value and key != "function" and is_marked(request):
         raise BadInput(f'{where}: "{key}" is {json_text(value)[:60]}, not a list of tools')
     return []
 
@@ -142,14 +150,14 @@ def _declared(entries: list[Any]) -> Iterator[Any]:
             yield entry
             continue
         lists = (entry[key] for key in DECLARATIONS if isinstance(entry.get(key), list))
-        functions: list[Any] = next(lists, [])
+        functions: list[Any] | None = next(lists, None)
         if isinstance(of_bedrock := entry.get("toolSpec"), dict):
             schema = of_bedrock.get("inputSchema")
             inner = schema["json"] if isinstance(schema, dict) and "json" in schema else schema
             yield {"type": "function", **of_bedrock, "inputSchema": inner}
         elif entry.get("type") == "namespace" and isinstance(entry.get("tools"), list):
             yield from _declared(entry["tools"])
-        elif functions:
+        elif functions is not None:
             yield from map(_of_gemini, functions)
             yield from ({key: entry[key]} for key in BUILT_IN if entry.get(key) is not None)
         else:
@@ -247,7 +255,7 @@ def tool_grammar(value: object, where: str) -> tuple[str, str, Any]:
 
 
 def _schema_of_arguments(function: dict[str, Any], where: str) -> dict[str, Any]:
-    if "parameter_definitions" in function:  # of Cohere's first interface
+    if function.get("parameter_definitions") and not any(map(function.get, SCHEMA_AT)):  # Cohere's older form
         raise BadInput(
             f'{where} has "parameter_definitions", which are not read; write "parameters" with a JSON Schema'
         )

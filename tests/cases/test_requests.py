@@ -68,12 +68,11 @@ ANSWERS: dict[str, list[tuple[Any, str, Any]]] = {
     "guided_regex": [("[a-z]+", "regex", "[a-z]+")],
     "guided_choice": [(["a", "b"], "choice", ["a", "b"])],
     "guided_grammar": [(EBNF, "ebnf", EBNF), (LARK, "lark", LARK), (COMMENTED, "lark", COMMENTED)],
-    "generationConfig.responseSchema": [(OPENAPI, "json_schema", CITY)],
-    "generationConfig.responseJsonSchema": [(CITY, "json_schema", CITY)],
-    "generation_config.response_schema": [(OPENAPI, "json_schema", CITY)],
-    "generation_config.response_json_schema": [(CITY, "json_schema", CITY)],
-    "config.response_schema": [(OPENAPI, "json_schema", CITY)],
-    "config.response_json_schema": [(CITY, "json_schema", CITY)],
+    **{
+        f"{holder}.{key}": [(OPENAPI if key.lower().endswith("eschema") else CITY, "json_schema", CITY)]
+        for holder in ("generationConfig", "generation_config", "config")
+        for key in ("responseSchema", "responseJsonSchema", "response_schema", "response_json_schema")
+    },
     "sampling_params.json_schema": [(json.dumps(CITY), "json_schema", CITY)],
     "sampling_params.regex": [("[a-z]+", "regex", "[a-z]+")],
     "sampling_params.ebnf": [(EBNF, "ebnf", EBNF)],
@@ -246,10 +245,31 @@ BAD: dict[str, tuple[Any, str]] = {
         '"tools" is {"a": 1}, not a list of tools',
     ),
     "tools of Cohere's first interface": (
-        {"messages": [], "tools": [{"name": "x", "parameter_definitions": {}}, WEATHER]},
+        {"messages": [], "tools": [{"name": "x", "parameter_definitions": {"a": {"type": "str"}}}, WEATHER]},
         'tool 1 ("x") has "parameter_definitions", which are not read; write "parameters"',
     ),
     "a tool that is none": ({"messages": [], "tools": ["weather"]}, 'tool 1 is "weather", not a tool'),
+    "a format without a type": (
+        {"messages": [], "response_format": {"schema": CITY}},
+        '"response_format" is {"schema": {"type": "object", ',
+    ),
+    "a misspelt type": (
+        {"messages": [], "response_format": {"typ": "json_schema", "json_schema": FORM["json_schema"]}},
+        'request.json: "response_format" is {"typ": "json_schema", ',
+    ),
+    "a number as format": (
+        {"messages": [], "response_format": 5},
+        '"response_format" is 5, in which nothing is read',
+    ),
+    "several samplings": (
+        {"text": ["x"], "sampling_params": [{"regex": "a+"}]},
+        '"sampling_params" is a list; write a request for each',
+    ),
+    "a misspelt case": ({"messages": [], "shema": CITY}, 'is "shema" "schema"?'),
+    "text of a schema that is no JSON": (
+        {"messages": [], "response_format": '{"schema": {'},
+        '"response_format" is text that is no JSON',
+    ),
     "a misspelt format": (
         {"messages": [], "response_fromat": FORM},
         'a request without tools or a format; is "response_fromat" "response_format"?',
@@ -296,6 +316,11 @@ FREE: dict[str, dict[str, Any]] = {
     "Gemini's": {"contents": []},
     "SGLang's": {"text": "x", "sampling_params": {"max_new_tokens": 1}},
     "TGI's": {"inputs": "x", "parameters": {"max_new_tokens": 1}},
+    "llama.cpp's": {"prompt": "x", "n_predict": 3},
+    "of a table": {"conversations": [], "tools": "[]"},
+    "with modes and templates": {"messages": [], "format": "json", "output_format": "{answer}"},
+    "Ollama's": {"model": "m", "messages": [], "format": ""},
+    "vLLM's, all empty": {"messages": [], "structured_outputs": {"json": None, "regex": ""}},
     "with a search alone": {"messages": [], "tools": [{"type": "web_search"}]},
 }
 
@@ -308,9 +333,12 @@ def test_a_request_that_holds_nothing_is_left_out_and_named(server: str, tmp_pat
     path = tmp_path / "log.jsonl"
     path.write_text("\n".join(map(json.dumps, (free, asking, {"body": free}))), "utf-8")
     assert [case.name for case in read_cases(find_suite(str(path)), passed)] == ["answer"]
-    assert list(passed.unheld) == [f"{path}:1", f"{path}:3"]
+    search = " (web_search)" if "search" in server else ""
+    assert list(passed.unheld) == [f"{path}:1{search}", f"{path}:3{search}"]
     path.write_text(json.dumps(free), "utf-8")
-    with pytest.raises(BadInput, match=r"log\.jsonl:1 is a request without tools or a format that is read$"):
+    with pytest.raises(
+        BadInput, match=r"log\.jsonl:1.* is a request without tools or a format that is read$"
+    ):
         list(read_cases(find_suite(str(path))))
 
 
@@ -354,11 +382,33 @@ def test_the_tools_of_repeated_requests_that_are_not_read_are_named(tmp_path: Pa
     assert repeated == "log: 2 repetitions of requests' tools and formats left out"
 
 
+@pytest.mark.parametrize("held", [[], {"required": "please fill in"}])
 @pytest.mark.parametrize("key", ["messages", "contents", "sampling_params", "tools"])
-def test_a_schema_may_have_the_key_of_a_request(key: str, tmp_path: Path) -> None:
+def test_a_schema_may_have_the_key_of_a_request(key: str, held: object, tmp_path: Path) -> None:
     """Keywords of one's own are allowed in a schema; forms have messages in theirs."""
-    schema = {"type": "object", "required": ["a"], key: {"required": "please fill in"}}
+    schema = {"type": "object", "required": ["a"], key: held}
     assert [json.loads(case.grammar.text) for case in read(tmp_path, schema)] == [schema]
+
+
+@pytest.mark.parametrize(
+    "empty", [{"functionDeclarations": []}, {}, None, {"mcpServers": []}, {"functionDeclarations": None}]
+)
+def test_an_empty_tool_is_none(empty: object, tmp_path: Path) -> None:
+    request = {"contents": [], "tools": [empty], "generationConfig": {"responseSchema": OPENAPI}}
+    assert [json.loads(case.grammar.text) for case in read(tmp_path, request)] == [CITY]
+
+
+def test_a_tool_may_have_the_key_of_another_server_as_null(tmp_path: Path) -> None:
+    for definitions in (None, {"city": {"type": "str"}}):
+        tool = {"name": "x", "parameters": CITY, "parameter_definitions": definitions}
+        (case,) = read(tmp_path, {"messages": [], "tools": [tool]})
+        assert json.loads(case.grammar.text) == CITY
+
+
+def test_the_arguments_of_googles_sdk_have_tools(tmp_path: Path) -> None:
+    tool = {"functionDeclarations": [{"name": "weather", "parameters": OPENAPI}]}
+    (case,) = read(tmp_path, {"model": "m", "contents": "x", "config": {"tools": [tool]}})
+    assert case.name == "weather"
 
 
 def test_what_may_be_left_empty_in_a_request_is_nothing(tmp_path: Path) -> None:
