@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import subprocess
@@ -45,6 +46,53 @@ def test_a_full_disk_leaves_the_record_that_was_there(
     assert record.read_bytes() == before and os.listdir(record.parent) == ["known.json"]
     said = capsys.readouterr().err
     assert f"{record}: cannot be written: File too large" in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "reason", [errno.EBUSY, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ENOSPC]
+)
+@pytest.mark.parametrize("step", ["the draft", "the replacement"])
+def test_a_file_that_cannot_be_replaced_is_written_in_place(
+    step: str, reason: int, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mount point is such a file, and one in a folder that is not writable. A full disk is no reason."""
+    record, write = tmp_path / "records" / "known.json", Path.write_text
+    record.parent.mkdir()
+    record.write_text("before")
+    was = record.stat().st_ino
+
+    def refuse(*_: object) -> None:
+        raise OSError(reason, os.strerror(reason))
+
+    def write_known(path: Path, *words: str) -> None:
+        (write if path == record else refuse)(path, *words)
+
+    if step == "the draft":
+        monkeypatch.setattr(Path, "write_text", write_known)
+    else:
+        monkeypatch.setattr(os, "replace", refuse)
+    is_full = reason == errno.ENOSPC
+    assert main(["compare", str(run), "--record", str(record)]) == (2 if is_full else 0)
+    assert record.stat().st_ino == was and os.listdir(record.parent) == ["known.json"]
+    assert record.read_text() == "before" if is_full else read_record(record).arms
+
+
+def test_a_record_that_is_not_there_is_not_written_in_place(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    record = tmp_path / "records" / "known.json"
+    assert main(["compare", str(run), "--record", str(record)]) == 2
+    assert os.listdir(record.parent) == []
+
+
+def test_a_name_may_be_as_long_as_the_disk_takes_it(run: Path, tmp_path: Path) -> None:
+    record = tmp_path / f"{'a' * 250}.json"
+    assert main(["compare", str(run), "--record", str(record)]) == 0
+    assert read_record(record).arms
 
 
 def test_links_and_permissions_stay(run: Path, tmp_path: Path) -> None:
