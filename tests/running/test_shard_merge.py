@@ -278,6 +278,19 @@ def test_machines_are_told_side_by_side(shards: list[Path], tmp_path: Path) -> N
     )
 
 
+def test_the_whole_began_with_its_first_part_and_tells_of_the_most_jobs(
+    shards: list[Path], tmp_path: Path
+) -> None:
+    edit(shards[1], 0, lambda line: line.update(started="2001-01-01T00:00:00Z", jobs=7))
+    cut(shards[2], 1)
+    merged = merge(tmp_path / "out", shards, ("grammarbench", "merge"))
+    info = read_info(tmp_path / "out")
+    assert (info.started, info.jobs, info.argv) == ("2001-01-01T00:00:00Z", 7, ("grammarbench", "merge"))
+    assert info.run not in {read_info(shard).run for shard in shards}
+    assert merged.runs == 3 and merged.unfinished == (shards[2],)
+    assert merged.missing == 6 and merged.missing_shards == (), "it is there, and has no rows"
+
+
 def test_rows_that_two_runs_hold_must_agree(made: Path, shards: list[Path], tmp_path: Path) -> None:
     merged = merge(tmp_path / "out", [*shards, made / "whole"], ())
     assert merged.missing == 0 and sum(merged.statuses.values()) == 40
