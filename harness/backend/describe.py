@@ -104,7 +104,7 @@ def _entry_of(name: str) -> dict[str, Any]:
 
 
 class NoAnswer(BadInput):
-    """A backend has ended the process that imported it, or has kept it from answering."""
+    """A backend or a vocabulary has ended the process that loaded it, or has kept it from answering."""
 
 
 def _ask_about_arms(
@@ -113,7 +113,7 @@ def _ask_about_arms(
     """Returns the answer on `arms`, in which a backend that keeps the process from answering is described
     without being made, as one is that raises: its worker will tell.
 
-    Raises BadInput, which names the one of the specs that does so even then.
+    Raises BadInput, which names the one of the specs that does so even then, or the vocabulary that does.
     """
     who = "a backend or a vocabulary" if vocabularies or read else "a backend"
     question = {"op": "arms", "vocabularies": vocabularies, "read": read}
@@ -129,8 +129,21 @@ def _ask_about_arms(
                 _ask(python, f'backend "{name}"', **alone, unmade=[name])
                 unmade.append(name)
         if not unmade:
+            refuse_lost_vocabularies([*vocabularies, *read], python)
             raise
-    return _ask(python, who, **question, specs=specs, unmade=unmade)
+    try:
+        return _ask(python, who, **question, specs=specs, unmade=unmade)
+    except NoAnswer:
+        refuse_lost_vocabularies([*vocabularies, *read], python)
+        raise
+
+
+def refuse_lost_vocabularies(names: Sequence[str], python: str) -> None:
+    """Raises BadInput, which names it, for a vocabulary that keeps the process that loads it from answering
+    though no backend is there."""
+    for name in dict.fromkeys(names):
+        question = {"op": "arms", "specs": [], "vocabularies": [name], "read": [], "unmade": []}
+        _ask(python, f'vocabulary "{name}"', **question)
 
 
 def _ask(python: str, who: str = "a backend", /, **question: Any) -> dict[str, Any]:
@@ -146,12 +159,12 @@ def _ask(python: str, who: str = "a backend", /, **question: Any) -> dict[str, A
 
 
 def _told(lost: Lost) -> str:
-    """Returns what a backend did whose process has given no answer."""
+    """Returns what a backend or a vocabulary did whose process has given no answer."""
     if lost.cause == "timeout":
         return f"did not load within {SECONDS:g} s"
     if lost.cause == "raised":
         return f"does not load: {lost}"
-    return f"ended the process that imported it ({lost})"
+    return f"ended the process that loaded it ({lost})"
 
 
 def open_service() -> tuple[Handler, dict[str, Any]]:

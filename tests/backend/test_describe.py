@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from harness.backend import registry
+from harness.backend.contract.checkup import run_checks, spellings_kept
 from harness.backend.declared import wrongly_declared
 from harness.backend.describe import catalogue, describe, places
 from harness.backend.installed import chosen_backends
@@ -87,7 +89,7 @@ def test_a_plug_in_that_ends_the_process_is_one_line_beside_the_others(folder: P
     plug_in(folder, "aborts", first="import os; os.abort()")
     entries = {entry["name"]: entry for entry in catalogue()}
     assert entries["right"]["problem"] == ""
-    assert "a backend ended the process that imported it (killed by SIGABRT)" in entries["aborts"]["problem"]
+    assert "a backend ended the process that loaded it (killed by SIGABRT)" in entries["aborts"]["problem"]
 
 
 def test_a_backend_that_ends_the_process_is_named(folder: Path) -> None:
@@ -194,3 +196,40 @@ def test_a_broken_adapter_that_is_named_is_bad_input(folder: Path, name: str) ->
         with pytest.raises(BadInput) as caught:
             ask()
         assert str(caught.value).startswith(f'backend "{name}" {problem}')
+
+
+@pytest.fixture
+def deadly(folder: Path) -> str:
+    """A vocabulary whose library ends the process that loads it, as a damaged tokenizer can."""
+    (folder / "tokenizers.py").write_text(
+        "import os, sys\nprint('panicked. aborting.', file=sys.stderr, flush=True)\nos.abort()\n"
+    )
+    (folder / "deadly").mkdir()
+    (folder / "deadly" / "tokenizer.json").write_text("{}")
+    return f"hf:{folder / 'deadly'}"
+
+
+def test_a_vocabulary_that_ends_the_process_is_named(folder: Path, deadly: str) -> None:
+    """The line tells what its library printed, and not what faulthandler did."""
+    plug_in(folder, "right")
+    told = f'vocabulary "{deadly}" ended the process that loaded it (killed by SIGABRT): panicked. aborting.'
+    for ask in (
+        lambda: describe(["right"], ["bytes", deadly]),
+        lambda: describe(["right"], [deadly], reads=True),
+        lambda: list(run_checks("right", deadly, 60.0, sys.executable)),
+        lambda: list(spellings_kept("right", deadly, 60.0, sys.executable)),
+    ):
+        with pytest.raises(BadInput) as caught:
+            ask()
+        assert str(caught.value) == told
+
+
+def test_a_backend_that_is_lost_with_few_tokens_does_not_hide_the_vocabulary(
+    folder: Path, deadly: str
+) -> None:
+    plug_in(folder, "panics")
+    code = (folder / "panics.py").read_text()
+    made = "super().__init__(vocabulary)\n        import os; os.abort()"
+    (folder / "panics.py").write_text(code.replace("super().__init__(vocabulary)", made))
+    with pytest.raises(BadInput, match=r'^vocabulary "hf:.*deadly" ended the process'):
+        describe(["panics"], [deadly])

@@ -267,3 +267,34 @@ def test_a_backends_import_does_not_begin_the_driver(environment: dict[str, str]
         text=True,
     )
     assert says in done.stdout + done.stderr
+
+
+DUMP = """Fatal Python error: Aborted
+
+Stack (most recent call first):
+  File "/a/b.py", line 5 in other
+
+Current thread 0x00007fa631e96b80 (most recent call first):
+  File "/a/b.py", line 83 in _loaded
+  File "<frozen runpy>", line 88 in _run_code
+  ...
+
+Extension modules: numpy._core._multiarray_umath, numpy.linalg._umath_linalg (total: 2)"""
+
+
+@pytest.mark.parametrize(
+    ("printed", "said"),
+    [
+        ("", ""),
+        ("\n \n", ""),
+        ("one\ntwo\n\n", ": two"),
+        (f"panicked. aborting.\n{DUMP}", ": panicked. aborting."),
+        (f"{DUMP}\nand then this", ": and then this"),
+        (DUMP, ""),
+        (DUMP[-40:], ""),
+        ('  File "a.py", line 3, in f\nOSError: no', ": OSError: no"),
+    ],
+)
+def test_the_last_line_is_what_the_process_said_itself(printed: str, said: str) -> None:
+    """What faulthandler lists behind a signal, such as the extension modules, says nothing of the cause."""
+    assert Lost("killed by SIGABRT", printed=printed).last_line() == said

@@ -10,6 +10,7 @@ from harness.backend import contract  # a name `check_...` of this module itself
 from harness.backend.contract import CheckResult
 from harness.backend.contract.spellings import SPELLINGS, Kept, kept
 from harness.backend.declared import adapter_of
+from harness.backend.describe import refuse_lost_vocabularies
 from harness.backend.process.child import Answer, Handler
 from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
@@ -25,6 +26,7 @@ def run_checks(spec: str, vocabulary: str, timeout_s: float, python: str) -> Ite
         try:
             service.wait()
         except Lost as lost:
+            refuse_lost_vocabularies([vocabulary], python)
             yield _lost("load", lost)
             return
         for number, name in enumerate(service.description["names"]):
@@ -50,6 +52,7 @@ def spellings_kept(spec: str, vocabulary: str, timeout_s: float, python: str) ->
         try:
             service.wait()
         except Lost as lost:
+            refuse_lost_vocabularies([vocabulary], python)
             raise BadInput(f"{spec}: {lost}") from lost
         for number, spelling in enumerate(SPELLINGS):
             try:

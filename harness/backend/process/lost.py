@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,6 +14,14 @@ CLOSED = "closed the pipe on which it answers"
 CLOSED_CODE = 97
 """The exit code of a process that finds its pipes closed, or in them what is no request: no code of ours does
 that to them."""
+
+DUMP = re.compile(
+    r"Fatal Python error: |(Current thread|Thread|Stack) .*call first\):$|"
+    r"  (Binary f|F)ile \".*\"(, line \d+ in |, at )|  \.\.\.$|"
+    r"  <no Python frame>|Extension modules: |.*\(total: \d+\)$"
+)
+"""A line that faulthandler prints where a signal ends the process; the list of modules is its last, whose
+beginning may be missing."""
 
 Cause = Literal["raised", "load", "request", "crash", "closed", "timeout", "oom", "forged"]
 """What happened: the handler raised; the process did not load, or had no child; the request was not read; the
@@ -42,8 +51,10 @@ class Lost(Exception):
         return self.text
 
     def last_line(self) -> str:
-        """Returns the last line that the process printed, behind a colon; nothing if it printed nothing."""
-        return "".join(f": {line}" for line in self.printed.splitlines()[-1:])
+        """Returns the last line that the process printed, behind a colon; nothing if it printed nothing. What
+        faulthandler prints behind it says nothing of the cause."""
+        lines = [line for line in self.printed.splitlines() if line.strip() and not DUMP.match(line)]
+        return "".join(f": {line}" for line in lines[-1:])
 
 
 def lost_by_status(status: int, who: str = "it") -> Lost:
