@@ -144,7 +144,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     except BadInput as error:
         return _complain(str(error), error.exit_code)
     except OSError as error:
-        return _complain(f"{error}{STORED if _has_begun(options) else ''}", BAD_INPUT)
+        told = [str(error), *getattr(error, "__notes__", ())]
+        return _complain(f"{'; '.join(told)}{STORED if _has_begun(options) else ''}", BAD_INPUT)
     except KeyboardInterrupt:
         return _complain(f"interrupted{STORED}{_going_on(options)}", INCOMPLETE)
 

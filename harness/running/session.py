@@ -8,7 +8,8 @@ import os
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -156,7 +157,7 @@ def run(
         raise BadInput(f"a vocabulary is named twice in {','.join(names)}; keep one")
     folder, run_id = _folder(request)
     check_named(suites, request.only)
-    with locked(folder):
+    with locked(folder), _named_by_errors(folder, request.out is None):
         if described is None:
             refuse_unreadable(suites)
             described = look_at(specs, names, say)
@@ -365,6 +366,19 @@ def _folder(request: Request) -> tuple[Path, str]:
         raise BadInput(f"{folder} holds a run already; add --resume to go on with it, or give another --out")
     make_writable(folder)
     return folder, run_id
+
+
+@contextmanager
+def _named_by_errors(folder: Path, chosen: bool) -> Iterator[None]:
+    """Adds to an error of the disk, as a note, that the run is stored, if it is, and that in a folder that
+    was chosen for the user."""
+    try:
+        yield
+    except OSError as error:
+        with suppress(BadInput):
+            if chosen and has_begun(folder):
+                error.add_note(f"what was measured is stored in {folder}")
+        raise
 
 
 def _refuse_changes(then: RunInfo, now: RunInfo, folder: Path) -> None:

@@ -60,6 +60,26 @@ def test_what_is_stored_is_told_once_a_run_has_begun(
     assert read_end(tmp_path / "run") is not None
 
 
+def test_where_it_is_stored_is_told_where_the_run_chose_the_folder(
+    walk: Sequence[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = walk[: walk.index("--out")]
+    with monkeypatch.context() as patched:
+        patched.setattr("harness.running.session.write_experiment", full)
+        assert main(words) == BAD_INPUT
+    (nothing,) = Path("results", "runs").iterdir()
+    assert STORED not in capsys.readouterr().err and not has_begun(nothing)
+    monkeypatch.setattr(Writer, "append", full)
+    assert main(words) == BAD_INPUT
+    (folder,) = {*Path("results", "runs").iterdir()} - {nothing}
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.endswith(f"No space left on device; {STORED} in {folder}") and has_begun(folder)
+
+
 def test_a_run_goes_on_only_where_its_folder_can_be_written(
     walk: Sequence[str],
     tmp_path: Path,
