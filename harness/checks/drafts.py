@@ -54,8 +54,14 @@ def _take_other_ways(subject: Subject, purpose: str, seam: Seam) -> Iterator[Fin
     for position in range(seam.last - 1, seam.first - 1, -1):
         place, known = seam.place(subject, position), seam.tokens[position]
         here = subject.reach(place.tokens)
-        if here is None or accepted(used, draft) < len(draft):
+        if here is None:
             return  # objects_of_one_grammar_are_independent reports it
+        if (taken := accepted(used, draft)) < len(draft):
+            if position < seam.last - 1:  # what takes no draft at all is reported there too
+                back = f"reached by rollback({position + 1 - seam.first})"
+                text = f"{back}, it takes {taken} of the {len(draft)} tokens that it took before"
+                yield finding(subject, seam.place(subject, seam.first), text, draft)
+            return
         take_back(used, seam.last - position)
         expected, now = look(subject, here), look(subject, used)
         if now != expected:

@@ -169,7 +169,7 @@ STEPS = case("regex", "(ax|by){4}", "axbyaxby")
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
-@pytest.mark.parametrize("fault", ["too far", "remembers"])
+@pytest.mark.parametrize("fault", ["too far", "always too far", "remembers"])
 def test_each_number_of_drafted_tokens_is_taken_back(
     monkeypatch: pytest.MonkeyPatch, fault: str, count: int
 ) -> None:
@@ -181,7 +181,8 @@ def test_each_number_of_drafted_tokens_is_taken_back(
         def rollback(self, number: int) -> None:
             before = self._states.copy()
             super().rollback(number)
-            if fault == "too far" and number == count and len(before) == 7:  # the whole draft was taken
+            whole = fault == "always too far" or len(before) == 7  # the whole draft was taken
+            if fault != "remembers" and number == count and whole and len(self._states) > 1:
                 self._states.pop()
             elif fault == "remembers" and number > 1:
                 self.behind = before[len(self._states)] if number == count else None
@@ -207,6 +208,12 @@ def test_each_number_of_drafted_tokens_is_taken_back(
     if fault == "too far":
         assert [each.position for each in found] == [6 - count]
         assert f"rollback({count}), it looks different from a fresh object" in found[0].text
+    elif fault == "always too far":
+        (one,) = found
+        assert f"rollback({count}), it " in one.text
+    elif count == 3:
+        (one,) = found
+        assert "it takes 1 of the 4 tokens that it took before" in one.text
     elif count in (2, 4):  # elsewhere only one token may come
         assert [each.position for each in found] == [6 - count]
         assert "leads elsewhere than in a fresh object" in found[0].text
