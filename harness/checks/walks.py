@@ -27,7 +27,7 @@ from harness.checks.subject import NotApplicable, Subject
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
 from harness.oracle.fewest_tokens import any_text, fewest_tokens
 from harness.oracle.judge import Unjudgeable, is_json
-from harness.oracle.repeated_names import may_repeat_a_name
+from harness.oracle.repeated_names import has_repeated_a_name, may_repeat_a_name
 from harness.oracle.trie import TokenSet
 from harness.rows.row import Finding
 from harness.walk.watched import collecting
@@ -113,7 +113,8 @@ def _can_be_finished(subject: Subject, walk: Walk) -> bool:
     fault if there is none; False where nobody knows.
 
     An end that writes a name once more in an object is none to a right backend, and counts only where the
-    walk itself did so. Where no output begins like the walk, it is the backend that led there.
+    walk itself did so; of a structural tag that is seen only where the name is listed. Where no output begins
+    like the walk, it is the backend that led there.
     """
     ids = subject.vocabulary.ids_by_bytes
     if all(bytes([byte]) in ids for byte in range(256)):
@@ -127,12 +128,19 @@ def _can_be_finished(subject: Subject, walk: Walk) -> bool:
             for outputs in _outputs(subject, repeats_names):
                 state = subject.state_behind(outputs, walk.tokens)
                 if state != DEAD:
-                    is_output = any_text if repeats_names else is_new
+                    repeated = repeats_names or _repeats_a_name(subject, walk)
+                    is_output = any_text if repeated else is_new
                     fewest = fewest_tokens(outputs, state, subject.trie, is_output=is_output)
                     return fewest is not None and fewest.most is not None
     except (NotApplicable, NoOracle):
         return False
     return True
+
+
+def _repeats_a_name(subject: Subject, walk: Walk) -> bool:
+    """Returns whether the text of a walk that began like an output has a name twice in one object; False for
+    structural tags, whose text is not all JSON."""
+    return subject.case.grammar.dialect == "json_schema" and has_repeated_a_name(walk.text)
 
 
 def _outputs(subject: Subject, repeats_names: bool) -> Iterator[Automaton[Any]]:

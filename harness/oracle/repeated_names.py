@@ -20,6 +20,9 @@ _IN_XML = [
 ]
 _OF_GEMMA = re.compile(r"[{,]([^:{}\[\]]*):")
 _TEXT_OF_GEMMA = re.compile(f"{re.escape(QUOTE.decode())}.*?{re.escape(QUOTE.decode())}", re.DOTALL)
+_STEPS = re.compile(r'"(?:[^"\\]|\\.)*"|["{}\[\],]', re.DOTALL)
+"""What tells where a name stands in JSON: whole strings, the quote of one that is not whole, brackets and
+commas."""
 
 
 def may_repeat_a_name(dialect: Dialect, text: bytes) -> bool:
@@ -32,6 +35,27 @@ def may_repeat_a_name(dialect: Dialect, text: bytes) -> bool:
         return False
     rest = _without_objects(text.decode("utf-8", "replace"))
     return rest is None or (dialect == "structural_tag" and _repeats_in_other_styles(rest))
+
+
+def has_repeated_a_name(text: bytes) -> bool:
+    """Returns whether an object has a name twice already in a beginning of some text in JSON. A name counts
+    once its last quote is written."""
+    around: list[set[str] | None] = []  # the names of each object that is open, and None for each array
+    before = ""
+    for step in _STEPS.findall(text.decode("utf-8", "replace")):
+        if step == '"':
+            return False
+        if step in "{[":
+            around.append(set() if step == "{" else None)
+        elif step in "}]":
+            around.pop()
+        elif step != "," and before in ("{", ",") and (names := around[-1]) is not None:
+            name = json.loads(step)
+            if name in names:
+                return True
+            names.add(name)
+        before = step
+    return False
 
 
 def _without_objects(text: str) -> str | None:

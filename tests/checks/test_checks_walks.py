@@ -276,9 +276,11 @@ def test_an_end_that_repeats_a_name_is_asked_of_no_right_backend(names: dict[str
     assert list(check_walks_end_and_validate(right)) == []
 
 
-def test_a_backend_that_repeats_a_listed_name_may_end_so() -> None:
-    case = Grammar("json_schema", json.dumps({"type": "object", "minProperties": 2, **LISTED}))
-    wrong = subject(REFERENCE(WITHOUT_B), Grammar("regex", r'\{"a":1,"a":1,"b":1\}'), judged=case)
+@pytest.mark.parametrize("names", [LISTED, UNLISTED])
+@pytest.mark.parametrize("text", [r'\{"a":1,"a":1,"b":1\}', r'\{"a":1,"a"b', r'\{"a":1,"a":1b'])
+def test_a_backend_that_repeats_a_name_may_end_so(text: str, names: dict[str, object]) -> None:
+    case = Grammar("json_schema", json.dumps({"type": "object", "minProperties": 2, **names}))
+    wrong = subject(REFERENCE(WITHOUT_B), Grammar("regex", text), judged=case)
     assert {each.cause for each in check_walks_end_and_validate(wrong)} == {"cannot_end"}
 
 

@@ -16,7 +16,7 @@ from harness.cases.case import Case, case_id
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
 from harness.oracle.fewest_tokens import FewestTokens, fewest_tokens, fewest_tokens_of
 from harness.oracle.language import documents_of, language_of
-from harness.oracle.repeated_names import may_repeat_a_name
+from harness.oracle.repeated_names import has_repeated_a_name, may_repeat_a_name
 from harness.oracle.trie import TokenTrie
 
 
@@ -167,6 +167,24 @@ def test_nor_in_a_structural_tag(style: str | None, schema: dict[str, Any], is_k
 def test_a_repeated_name_is_seen_in_every_style(text: str, is_repeated: bool) -> None:
     assert may_repeat_a_name("structural_tag", text.encode()) == is_repeated
     assert not may_repeat_a_name("regex", text.encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "is_repeated"),
+    [
+        ('{"a":1,"a"', True),
+        ('{"a":1,"a', False),  # it may become another name
+        ('{"a":"a"', False),
+        ('{"a":["a","a"],"b":{"a":{"a":1},"c":"{', False),
+        ('[{"a":1},{"a":1', False),
+        ('[{"b" : {"c":[]} , "a":1,\n"\\u0061":', True),
+        ('{"\\"":1,"\\\\":2,"\\"":', True),
+        ('["{",":1,",":2}"', False),
+        ("", False),
+    ],
+)
+def test_a_name_is_repeated_before_the_text_is_complete(text: str, is_repeated: bool) -> None:
+    assert has_repeated_a_name(text.encode()) == is_repeated
 
 
 def test_white_space_inside_of_a_token_counts_as_none() -> None:
