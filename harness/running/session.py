@@ -360,12 +360,21 @@ def _folder(request: Request) -> tuple[Path, str]:
         refuse_published(folder, "resumed", "give another --out")
         if not there:
             raise BadInput(f"{folder}: no run here that has begun; leave --resume out")
-        make_writable(folder)
+        _refuse_read_only(folder)
         return folder, read_info(folder).run
     if there:
         raise BadInput(f"{folder} holds a run already; add --resume to go on with it, or give another --out")
     make_writable(folder)
     return folder, run_id
+
+
+def _refuse_read_only(folder: Path) -> None:
+    """Raises BadInput if nothing can be written into the folder of a run that is to go on."""
+    try:
+        make_writable(folder)
+    except BadInput as error:
+        what = str(error).rpartition("; ")[0]  # another folder, which it advises, has no run to go on with
+        raise BadInput(f"{what}; make it writable, or go on in a copy") from error
 
 
 @contextmanager

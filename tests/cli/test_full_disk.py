@@ -92,5 +92,7 @@ def test_a_run_goes_on_only_where_its_folder_can_be_written(
     assert main(walk) == OK
     monkeypatch.setattr(Path, "touch", read_only)
     assert main([*walk, "--resume"]) == BAD_INPUT
-    said = f"{tmp_path / 'run'}: cannot be written (Read-only file system); give another --out"
+    said = (
+        f"{tmp_path / 'run'}: cannot be written (Read-only file system); make it writable, or go on in a copy"
+    )
     assert said in capsys.readouterr().err
