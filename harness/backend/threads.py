@@ -17,6 +17,7 @@ import numpy as np
 
 from harness.backend.contract.place import accepted
 from harness.backend.declared import adapter_of, refuse_wrongly_declared
+from harness.backend.describe import refuse_lost_vocabularies
 from harness.backend.grammar import (
     Adapter,
     CompiledGrammar,
@@ -120,6 +121,7 @@ def on_threads(spec: str, vocabulary: str, seconds: float, timeout_s: float, pyt
             service.wait()
             stated, _ = service.ask({"way": ""}, seconds=timeout_s)
         except Lost as lost:
+            refuse_lost_vocabularies([vocabulary], python)
             raise BadInput(f"{spec}: {lost}") from lost
         ways = [Way(name) for name in WAYS]
         if stated["compiled"] > len(stated["unsteady"]):

@@ -12,6 +12,8 @@ from harness.backend.contract.checkup import run_checks, spellings_kept
 from harness.backend.declared import wrongly_declared
 from harness.backend.describe import catalogue, describe, places
 from harness.backend.installed import chosen_backends
+from harness.backend.threads import on_threads
+from harness.backend.token_bytes.look import look
 from harness.backend.vocabulary import byte_vocabulary
 from harness.errors import BadInput
 from harness.oracle.reference import Reference
@@ -218,6 +220,8 @@ def test_a_vocabulary_that_ends_the_process_is_named(folder: Path, deadly: str) 
         lambda: describe(["right"], [deadly], reads=True),
         lambda: list(run_checks("right", deadly, 60.0, sys.executable)),
         lambda: list(spellings_kept("right", deadly, 60.0, sys.executable)),
+        lambda: look("right", deadly, 60.0, sys.executable),
+        lambda: on_threads("right", deadly, 1.0, 60.0, sys.executable),
     ):
         with pytest.raises(BadInput) as caught:
             ask()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.backend.declared import adapter_of, refuse_wrongly_declared
+from harness.backend.describe import refuse_lost_vocabularies
 from harness.backend.grammar import Adapter, InvalidGrammar, UnsupportedGrammar
 from harness.backend.process.child import Answer, Handler
 from harness.backend.process.lost import Lost
@@ -115,6 +116,7 @@ def look(spec: str, vocabulary: str, timeout_s: float, python: str) -> Looked:
             service.wait()
             stated, _ = service.ask({"op": "stated"}, seconds=timeout_s)
         except Lost as lost:
+            refuse_lost_vocabularies([vocabulary], python)
             raise BadInput(f"{spec}: {lost}") from lost
         wrong = stated["wrong"]
         found, losses = _shown(service, wrong, timeout_s)
