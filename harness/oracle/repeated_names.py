@@ -20,6 +20,8 @@ _IN_XML = [
 ]
 _OF_GEMMA = re.compile(r"[{,]([^:{}\[\]]*):")
 _TEXT_OF_GEMMA = re.compile(f"{re.escape(QUOTE.decode())}.*?{re.escape(QUOTE.decode())}", re.DOTALL)
+_OBJECT = re.compile(r'\{(?=[ \t\n\r]*["}])')
+"""How an object in JSON begins. No other brace is tried: each that fails takes as long as the text before it."""
 _STEPS = re.compile(r'"(?:[^"\\]|\\.)*"|["{}\[\],]', re.DOTALL)
 """What tells where a name stands in JSON: whole strings, the quote of one that is not whole, brackets and
 commas."""
@@ -33,8 +35,11 @@ def may_repeat_a_name(dialect: Dialect, text: bytes) -> bool:
     """
     if dialect not in ("json_schema", "structural_tag"):
         return False
-    rest = _without_objects(text.decode("utf-8", "replace"))
-    return rest is None or (dialect == "structural_tag" and _repeats_in_other_styles(rest))
+    written = text.decode("utf-8", "replace")
+    if dialect == "json_schema":
+        return _repeats_in_document(written)
+    rest = _without_objects(written)
+    return rest is None or _repeats_in_other_styles(rest)
 
 
 def has_repeated_a_name(text: bytes) -> bool:
@@ -58,26 +63,44 @@ def has_repeated_a_name(text: bytes) -> bool:
     return False
 
 
+class _Repeated(Exception):
+    """An object of JSON has a name twice."""
+
+
+def _members(pairs: list[tuple[str, Any]]) -> None:
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise _Repeated
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_members, parse_int=str, parse_float=str)
+
+
+def _repeats_in_document(text: str) -> bool:
+    """Returns whether an object of the document has a name twice; True too where it cannot be read as JSON,
+    or nests too deeply to be read."""
+    try:
+        _DECODER.decode(text)
+    except (_Repeated, RecursionError, ValueError):
+        return True
+    return False
+
+
 def _without_objects(text: str) -> str | None:
     """Returns the text without its objects of JSON; None where one of them has a name twice, or nests too
     deeply to be read."""
-    is_repeated = False
-
-    def members(pairs: list[tuple[str, Any]]) -> None:
-        nonlocal is_repeated
-        is_repeated |= len({name for name, _ in pairs}) < len(pairs)
-
-    decoder = json.JSONDecoder(object_pairs_hook=members, parse_int=str, parse_float=str)
-    rest, behind = "", 0
-    while not is_repeated and (place := text.find("{", behind)) >= 0:
-        rest += text[behind:place]
+    parts: list[str] = []
+    behind = 0
+    while begin := _OBJECT.search(text, behind):
+        place = begin.start()
+        parts.append(text[behind:place])
         try:
-            _, behind = decoder.raw_decode(text, place)
-        except RecursionError:
+            _, behind = _DECODER.raw_decode(text, place)
+        except (_Repeated, RecursionError):
             return None
         except ValueError:  # an object in another style, or free text
-            rest, behind = f"{rest}{{", place + 1
-    return None if is_repeated else rest + text[behind:]
+            parts.append("{")
+            behind = place + 1
+    return "".join((*parts, text[behind:]))
 
 
 def _repeats_in_other_styles(text: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from itertools import count, product
 from typing import Any
 
@@ -167,6 +168,29 @@ def test_nor_in_a_structural_tag(style: str | None, schema: dict[str, Any], is_k
 def test_a_repeated_name_is_seen_in_every_style(text: str, is_repeated: bool) -> None:
     assert may_repeat_a_name("structural_tag", text.encode()) == is_repeated
     assert not may_repeat_a_name("regex", text.encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "is_repeated"),
+    [
+        ('["{",":1,",":2}", 1]', False),
+        ('["{\\"a\\":1,\\"a\\":2}"]', False),
+        (' [{"b":{"a":1,"\\u0061":1e999}}, "{"]\n', True),
+        ('[{"a":{"b":1}},{"a":{"b":{}}}]', False),
+        ("9" * 9000, False),
+        ('{"a":' * 9000 + "1" + "}" * 9000, True),  # nobody knows
+        ('{"a":', True),
+    ],
+)
+def test_a_repeated_name_is_seen_in_a_document(text: str, is_repeated: bool) -> None:
+    assert may_repeat_a_name("json_schema", text.encode()) == is_repeated
+
+
+def test_braces_of_free_text_take_no_time() -> None:
+    text = b"{" * 100_000
+    before = time.process_time()
+    assert not may_repeat_a_name("structural_tag", text)
+    assert time.process_time() - before < 1
 
 
 @pytest.mark.parametrize(
