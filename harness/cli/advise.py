@@ -36,8 +36,8 @@ def add(verbs: Verbs) -> None:
         "sources",
         nargs="+",
         metavar="SOURCE",
-        help="a folder or file of JSON Schemas, a tool list (OpenAI, Anthropic, Gemini, MCP), a pydantic "
-        "model as MODULE:MODEL, or cases with regexes, grammars or structural tags",
+        help="a folder or file of JSON Schemas, a tool list (OpenAI, Anthropic, Gemini, MCP), a log of "
+        "requests, a pydantic model as MODULE:MODEL, or cases with regexes, grammars or structural tags",
     )
     parser.add_argument(
         "--engine",
