@@ -21,7 +21,7 @@ _IN_XML = [
 _OF_GEMMA = re.compile(r"[{,]([^:{}\[\]]*):")
 _TEXT_OF_GEMMA = re.compile(f"{re.escape(QUOTE.decode())}.*?{re.escape(QUOTE.decode())}", re.DOTALL)
 _OBJECT = re.compile(r'\{(?=[ \t\n\r]*["}])')
-"""How an object in JSON begins. No other brace is tried: one that fails takes as long as the text before it."""
+"""How an object in JSON begins. No other brace is tried: each failure takes as long as the text before it."""
 _STEPS = re.compile(r'"(?:[^"\\]|\\.)*"|["{}\[\],]', re.DOTALL)
 """What tells where a name stands in JSON: whole strings, the quote of one that is not whole, brackets and
 commas."""
