@@ -59,7 +59,8 @@ class Plan:
     suites: dict[str, dict[str, Any]]
     left_out: tuple[str, ...] = ()
     """For each suite with cases of a published corpus whose schema is none, so that no run has them, and for
-    each with tools and requests that are not read: a line that counts and names them. So do repetitions."""
+    each with tools or requests that are not read: a line that counts and names them; and a line that counts
+    what requests repeat."""
 
 
 def write_plan(
