@@ -64,7 +64,8 @@ def unheld_place(value: object, where: str) -> str:
                 raise BadInput(f'{where}: "{key}" is {json_text(held)[:60]}, in which nothing is read')
             close = get_close_matches(key[:60], (*ANSWERING, "schema"), 1, NEAR)
             if close and close[0] != key and (isinstance(held, dict) or key.startswith("guided")):
-                raise BadInput(f'{where}: a request without tools or a format; is "{key[:60]}" "{close[0]}"?')
+                asked = f'is "{key[:60]}" a misspelt "{close[0]}"?'
+                raise BadInput(f"{where}: a request without tools or a format; {asked}")
         if isinstance(request.get("sampling_params"), list):
             raise BadInput(f'{where}: "sampling_params" is a list; write a request for each')
     tools = [built_in(tool) for request in requests for tool in tool_list(request, where)]

@@ -265,14 +265,14 @@ BAD: dict[str, tuple[Any, str]] = {
         {"text": ["x"], "sampling_params": [{"regex": "a+"}]},
         '"sampling_params" is a list; write a request for each',
     ),
-    "a misspelt case": ({"messages": [], "shema": CITY}, 'is "shema" "schema"?'),
+    "a misspelt case": ({"messages": [], "shema": CITY}, 'is "shema" a misspelt "schema"?'),
     "text of a schema that is no JSON": (
         {"messages": [], "response_format": '{"schema": {'},
         '"response_format" is text that is no JSON',
     ),
     "a misspelt format": (
         {"messages": [], "response_fromat": FORM},
-        'a request without tools or a format; is "response_fromat" "response_format"?',
+        'a request without tools or a format; is "response_fromat" a misspelt "response_format"?',
     ),
     "the name of a file": ({"json_schema": "./schema.json", "out": "x"}, "neither a case nor a JSON Schema"),
     "the name of a language": ({"name": "x", "grammar": "english"}, "neither a case nor a JSON Schema"),
