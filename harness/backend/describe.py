@@ -139,8 +139,8 @@ def _ask_about_arms(
 
 
 def refuse_lost_vocabularies(names: Sequence[str], python: str) -> None:
-    """Raises BadInput, which names it, for a vocabulary that keeps the process that loads it from answering
-    though no backend is there."""
+    """Loads each vocabulary in a process without a backend. Raises BadInput, which names the vocabulary,
+    where that process gives no answer."""
     for name in dict.fromkeys(names):
         question = {"op": "arms", "specs": [], "vocabularies": [name], "read": [], "unmade": []}
         _ask(python, f'vocabulary "{name}"', **question)

@@ -98,7 +98,8 @@ def answers(request: object, where: str) -> list[Answer]:
 
 
 def _at(request: dict[str, Any], place: str, where: str) -> Any:
-    """Returns what stands there. On the way may be JSON as text, as in the rows of tables."""
+    """Returns what stands at a place of a request. An object on the way there may be the text of JSON, as in
+    the rows of tables."""
     value: Any = request
     for number, key in enumerate(keys := place.split(".")):
         value = value.get(key) if isinstance(value, dict) else None
@@ -108,8 +109,8 @@ def _at(request: dict[str, Any], place: str, where: str) -> Any:
 
 
 def _object(value: Any, what: str) -> Any:
-    """Returns the value of text that is a JSON object, and every other value as it is, as a template of a
-    prompt. Raises BadInput where the text speaks of a schema and is no JSON."""
+    """Returns the object whose JSON a text is, and every other value as it is, such as a template of a
+    prompt. Raises BadInput for a text that begins with a brace, has the word `schema`, and is no JSON."""
     if not isinstance(value, str) or not value.lstrip().startswith("{"):
         return value
     try:
@@ -202,7 +203,8 @@ def _text(value: Any, what: str) -> str:
 
 
 def _form_of_tgi(value: Any, what: str) -> Answer | None:
-    """Reads what the arguments of a tool may be called too; that is not read."""
+    """Reads the `grammar` of Text Generation Inference, which has a `value`. A parameter of a tool may have
+    that name too, and is not read."""
     return _form(value, what) if isinstance(value, dict) and "value" in value else None
 
 
@@ -224,9 +226,10 @@ FORMS: dict[str, tuple[Callable[[Any, str], Answer], tuple[str, ...]]] = {
     "grammar": (_grammar, ("grammar",)),
     "json": (_schema, ("value", "schema")),
 }
-"""The further types of a `response_format`, each with what reads its value and where that may stand,
-in this order: for Perplexity, Together, Text Generation Inference and TensorRT-LLM; LMDeploy; TensorRT-LLM;
-OpenAI, Fireworks and MLC; Text Generation Inference and TensorRT-LLM."""
+"""The further types of a `response_format`, each with what reads its value and the places at which that may
+stand, the first one first. `regex` is for Perplexity, Together, Text Generation Inference and TensorRT-LLM,
+`regex_schema` for LMDeploy, `ebnf` for TensorRT-LLM, `grammar` for OpenAI, Fireworks and MLC, and `json` for
+Text Generation Inference and TensorRT-LLM."""
 
 ANSWERING = (
     "response_format",

@@ -90,8 +90,8 @@ def is_tool(value: object) -> bool:
 
 def tool_list(value: object, where: str) -> list[Any]:
     """Returns the entries of a list of tools, of a request with such lists, or a single tool; none if the
-    value is nothing of the kind. Of what may be no request, and has no tool, these are the ones built in.
-    Raises BadInput, its text starting with `where`."""
+    value is nothing of the kind. Where no key marks a request and no entry is a tool, only the server's own
+    tools are returned. Raises BadInput, its text starting with `where`."""
     if is_tool(value):
         return [value]
     if isinstance(value, list):

@@ -57,7 +57,7 @@ def _take_other_ways(subject: Subject, purpose: str, seam: Seam) -> Iterator[Fin
         if here is None:
             return  # objects_of_one_grammar_are_independent reports it
         if (taken := accepted(used, draft)) < len(draft):
-            if position < seam.last - 1:  # what takes no draft at all is reported there too
+            if position < seam.last - 1:  # the check named above reports a draft that is never taken
                 back = f"reached by rollback({position + 1 - seam.first})"
                 text = f"{back}, it takes {taken} of the {len(draft)} tokens that it took before"
                 yield finding(subject, seam.place(subject, seam.first), text, draft)

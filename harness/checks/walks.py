@@ -112,9 +112,9 @@ def _can_be_finished(subject: Subject, walk: Walk) -> bool:
     """Returns whether the vocabulary can spell an end of what the walk has begun, so that it is the backend's
     fault if there is none; False where nobody knows.
 
-    An end that writes a name once more in an object is none to a right backend, and counts only where the
-    walk itself did so; of a structural tag that is seen only where the name is listed. Where no output begins
-    like the walk, it is the backend that led there.
+    No right backend ends by writing a name once more in an object, so such an end counts only where the walk
+    itself has repeated a name. In a structural tag that is seen only if the name is listed. Where no output
+    begins like the walk, it is the backend that led there.
     """
     ids = subject.vocabulary.ids_by_bytes
     if all(bytes([byte]) in ids for byte in range(256)):

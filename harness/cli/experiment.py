@@ -64,8 +64,7 @@ def saved_words(
     """Returns the words that each key of an experiment stands for on the command line.
 
     Paths among the values are relative to `folder`; `needed` are the words without which the command cannot
-    be read. Raises BadInput for what is wrong with a value, naming
-    the source and the key.
+    be read. Raises BadInput for what is wrong with a value, naming the source and the key.
     """
     saved: dict[str, list[str]] = {}
     actions = saved_options(parser)

@@ -1,4 +1,4 @@
-"""`harness.run`, `harness.advise` and `harness.load`: commands for a program, which gets tables and answers
+"""Does what `harness.run`, `harness.advise` and `harness.load` say: a program gets tables and answers
 back."""
 
 from __future__ import annotations

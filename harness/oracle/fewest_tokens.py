@@ -53,8 +53,8 @@ def fewest_tokens(
     first end that is found is the nearest. Where more than `most_states` states would have to be tried, what
     is returned are bounds. Tokens are taken for the text that they are: raises NoOracle where ids are meant.
 
-    An automaton may take some texts that are no outputs. Where `is_output` is given, a number of tokens is
-    known only of a text from the state on for which it is true; the other bound stays what it is.
+    An automaton may take some texts that are no outputs. A number of tokens is therefore known only if
+    `is_output` is true of a text, from the state on, that takes so many; `least` does not depend on it.
     """
     if state == DEAD:
         return None

@@ -30,8 +30,8 @@ commas."""
 def may_repeat_a_name(dialect: Dialect, text: bytes) -> bool:
     """Returns whether an object in an output of the dialect may have a name twice.
 
-    Documents in JSON are read. Of the other styles of a structural tag the names are only looked for, so
-    that one that stands in two objects counts too.
+    Documents in JSON are read. In the other styles of a structural tag names are only searched for, so that a
+    name that stands once in each of two objects counts as repeated.
     """
     if dialect not in ("json_schema", "structural_tag"):
         return False
@@ -67,12 +67,13 @@ class _Repeated(Exception):
     """An object of JSON has a name twice."""
 
 
-def _members(pairs: list[tuple[str, Any]]) -> None:
+def _refuse_repeated(pairs: list[tuple[str, Any]]) -> None:
+    """Raises _Repeated if a name of an object stands there twice."""
     if len({name for name, _ in pairs}) < len(pairs):
         raise _Repeated
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_members, parse_int=str, parse_float=str)
+_DECODER = json.JSONDecoder(object_pairs_hook=_refuse_repeated, parse_int=str, parse_float=str)
 
 
 def _repeats_in_document(text: str) -> bool:

@@ -18,15 +18,16 @@ def new_run_id() -> str:
     return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
 
 
-def make_writable(folder: Path) -> None:
-    """Makes the folder if need be. Raises BadInput if nothing can be written there."""
+def make_writable(folder: Path, otherwise: str = "give another --out") -> None:
+    """Makes the folder if need be. Raises BadInput, which says what to do otherwise, if nothing can be
+    written there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / f".{secrets.token_hex(4)}"
         probe.touch()
         probe.unlink()
     except OSError as error:
-        raise BadInput(f"{folder}: cannot be written ({error.strerror}); give another --out") from error
+        raise BadInput(f"{folder}: cannot be written ({error.strerror}); {otherwise}") from error
 
 
 def now() -> str:

@@ -360,7 +360,7 @@ def _folder(request: Request) -> tuple[Path, str]:
         refuse_published(folder, "resumed", "give another --out")
         if not there:
             raise BadInput(f"{folder}: no run here that has begun; leave --resume out")
-        _refuse_read_only(folder)
+        make_writable(folder, "make it writable, or go on in a copy")
         return folder, read_info(folder).run
     if there:
         raise BadInput(f"{folder} holds a run already; add --resume to go on with it, or give another --out")
@@ -368,19 +368,10 @@ def _folder(request: Request) -> tuple[Path, str]:
     return folder, run_id
 
 
-def _refuse_read_only(folder: Path) -> None:
-    """Raises BadInput if nothing can be written into the folder of a run that is to go on."""
-    try:
-        make_writable(folder)
-    except BadInput as error:
-        what = str(error).rpartition("; ")[0]  # another folder, which it advises, has no run to go on with
-        raise BadInput(f"{what}; make it writable, or go on in a copy") from error
-
-
 @contextmanager
 def _named_by_errors(folder: Path, chosen: bool) -> Iterator[None]:
-    """Adds to an error of the disk, as a note, that the run is stored, if it is, and that in a folder that
-    was chosen for the user."""
+    """Adds a note to an error of the disk that names the folder, if the run has begun and its folder was
+    chosen for the user."""
     try:
         yield
     except OSError as error:

@@ -85,7 +85,7 @@ class Thinks(Reference):
 
 
 def thinking_by(kind: type[ReasoningObject]) -> Adapter:
-    """The reference, whose objects that think are of this class."""
+    """Returns the reference, whose objects that think are of this class."""
 
     class Own(CompiledGrammar):
         def __init__(self, inner: CompiledGrammar, thinking: Thinking) -> None:

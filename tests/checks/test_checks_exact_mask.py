@@ -112,7 +112,7 @@ def bent(
     vocabulary: Vocabulary = VOCABULARY,
     **methods: Any,
 ) -> list[Finding]:
-    """What is found in a perfect backend whose masks this function changes in place."""
+    """Returns what is found in a perfect backend whose masks this function changes in place."""
     kind: Any = type("Bent", (BentObject,), {"bend": staticmethod(bend), **methods})
     adapter = Reference(vocabulary)
     one = subject(adapter, CHOICE, *texts)

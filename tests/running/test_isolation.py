@@ -487,7 +487,7 @@ def test_the_next_case_starts_soon_after_a_kill(tmp_path: Path) -> None:
 
 
 def stand_in(phase: str = "", *, ours: bool = False, loads: bool = False, printed: str = "") -> Any:
-    """A worker whose child is in this phase, at the third of four tokens of the second instance."""
+    """Returns a worker whose child is in this phase, at the third of four tokens of the second instance."""
     page = [PHASES.index(phase) if phase else -1, 1, 2, 4, 0, 0, 0, 0]
     page[IS_OURS], page[LOADS] = ours, loads
     return SimpleNamespace(process=SimpleNamespace(page=page, printed_text=lambda: printed))

@@ -51,8 +51,8 @@ class Lost(Exception):
         return self.text
 
     def last_line(self) -> str:
-        """Returns the last line that the process printed, behind a colon; nothing if it printed nothing. What
-        faulthandler prints behind it says nothing of the cause."""
+        """Returns the last line that the process printed, behind a colon; nothing if it printed nothing.
+        Lines of faulthandler are left out, because they say nothing of the cause."""
         lines = [line for line in self.printed.splitlines() if line.strip() and not DUMP.match(line)]
         return "".join(f": {line}" for line in lines[-1:])
 

@@ -95,7 +95,8 @@ def _holds(member: Area | str, area: Area) -> bool | None:
 
 @lru_cache(maxsize=1024)
 def _has_property(name: str, area: Area) -> bool | None:
-    """Returns the same of a property, as the `regex` library writes it."""
+    """Returns whether every code point of an area has a property, in the spelling of the `regex` library, or
+    none has it; None where only some have it."""
     import regex
 
     text = "".join(map(chr, range(area[0], area[1] + 1)))
