@@ -489,7 +489,19 @@ def test_every_part_of_a_candidate_is_reduced_by_some_step(dialect: Dialect) -> 
 def test_no_candidate_is_made_of_what_is_no_grammar_or_too_deep() -> None:
     deep = "[" * 20_000 + "]" * 20_000
     for dialect in BIG:
-        for text in ("", "(", '"', "[", "{", deep, '{"items":' * 5000 + "{}" + "}" * 5000):
+        for text in (
+            "",
+            "(",
+            '"',
+            "[",
+            "{",
+            "{}",
+            '{"items": {}}',
+            "[1]",
+            "1",
+            deep,
+            '{"items":' * 5000 + "{}" + "}" * 5000,
+        ):
             for each in islice(steps(Candidate(Grammar(dialect, text), deep.encode(), None)), 50):
                 assert isinstance(each(), Candidate)
 

@@ -50,6 +50,9 @@ class Candidate:
 FIRST_DOCUMENTS = 200
 """How many smaller documents come before the steps of the grammar; the others come behind them."""
 
+NO_GRAMMAR = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""What is raised on the way through a text that is no grammar of its dialect, such as `{}` for choices."""
+
 Step = Callable[[], Candidate]
 """A function that makes a candidate, so that it is written out only when its turn comes."""
 
@@ -59,14 +62,14 @@ def steps(now: Candidate) -> Iterator[Step]:
     or no failure."""
     if now.content:
         yield partial(replace, now, content=b"")
-    with suppress(ValueError, RecursionError):
+    with suppress(*NO_GRAMMAR):
         yield from _plainer(now)
     # Before the rest of the grammar: most of these are not as valid as the first instance was, and cost no
     # trial. But a long text has more of them than there is time to judge.
     yield from _document_steps(now, 0, FIRST_DOCUMENTS)
     try:
         yield from _grammar_steps(now)
-    except (ValueError, RecursionError):
+    except NO_GRAMMAR:
         yield from (_with_text(now, less) for less in text_cuts(now.grammar.text))
     yield from _document_steps(now, FIRST_DOCUMENTS, None)
     yield from (partial(replace, now, content=less) for less in content_cuts(now.content or b""))
