@@ -4,7 +4,7 @@ that something wraps."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
 from typing import Any
 
@@ -62,14 +62,22 @@ def unheld_place(value: object, where: str) -> str:
         for key, held in request.items():
             if key in ANSWERING and _holds(held):
                 raise BadInput(f'{where}: "{key}" is {json_text(held)[:60]}, in which nothing is read')
-            close = get_close_matches(key[:60], (*ANSWERING, "schema"), 1, NEAR)
-            if close and close[0] != key and (isinstance(held, dict) or key.startswith("guided")):
-                asked = f'is "{key[:60]}" a misspelt "{close[0]}"?'
+            if meant := _misspelt(key, held):
+                asked = f'is "{key[:60]}" a misspelt "{meant}"?'
                 raise BadInput(f"{where}: a request without tools or a format; {asked}")
         if isinstance(request.get("sampling_params"), list):
             raise BadInput(f'{where}: "sampling_params" is a list; write a request for each')
     tools = [built_in(tool) for request in requests for tool in tool_list(request, where)]
     return f"{where} ({', '.join(tools)})" if tools else where
+
+
+def _misspelt(key: str, value: object) -> str:
+    """Returns the key that this one may be meant for; empty if that is none, or if it is that key. Keys with
+    a value that can be no format are not compared, because that takes long in a log."""
+    if not isinstance(value, dict) and not key.startswith("guided"):
+        return ""
+    close = get_close_matches(key[:60], (*ANSWERING, "schema"), 1, NEAR)
+    return close[0] if close and close[0] != key else ""
 
 
 def _holds(value: object) -> bool:
@@ -89,22 +97,31 @@ def answers(request: object, where: str) -> list[Answer]:
         return []
     if request.get("type") == "json_schema" and "json_schema" in request:
         request = {"response_format": request}
+    request = _unpacked(request, OUTER_TEXTS, f'{where}: "')
     found = (
         read(value, f'{where}: "{place}"')
         for place, read in PLACES.items()
-        if (value := _at(request, place, where)) not in (None, "")
+        if (value := _at(request, place)) not in (None, "")
     )
     return [answer for answer in found if answer is not None]
 
 
-def _at(request: dict[str, Any], place: str, where: str) -> Any:
-    """Returns what stands at a place of a request. An object on the way there may be the text of JSON, as in
-    the rows of tables."""
-    value: Any = request
-    for number, key in enumerate(keys := place.split(".")):
+def _unpacked(value: Any, keys: Iterable[str], before: str) -> Any:
+    """Returns the value with the objects whose JSON stands there as text under these keys, as in the rows of
+    tables; `before` is what is said before a key. Raises BadInput."""
+    if not isinstance(value, dict):
+        return value
+    return value | {
+        key: _unpacked(_object(value[key], f'{before}{key}"'), TEXTS[key], f"{before}{key}.")
+        for key in keys
+        if key in value
+    }
+
+
+def _at(value: Any, place: str) -> Any:
+    """Returns what stands at a place of an object; None where nothing does."""
+    for key in place.split("."):
         value = value.get(key) if isinstance(value, dict) else None
-        if number + 1 < len(keys) and key in TEXTS:
-            value = _object(value, f'{where}: "{".".join(keys[: number + 1])}"')
     return value
 
 
@@ -130,7 +147,7 @@ def _form(value: Any, what: str) -> Answer | None:
     if isinstance(kind, str) and kind in FORMS:
         read, places = FORMS[kind]
         for place in places:
-            if (held := _at(value, place, what)) not in (None, ""):
+            if (held := _at(value, place)) not in (None, ""):
                 return read(held, f'{what}: "{place}"')
         raise BadInput(f'{what} is of type {kind} and has no "{places[-1]}"')
     if kind not in ("json_schema", "json_object"):
@@ -242,8 +259,16 @@ ANSWERING = (
     "guided_grammar",
 )
 """The keys of a request that hold nothing but what its answer is held to."""
-TEXTS = ("structured_outputs", "sampling_params", "guided_decoding", "generationConfig")
-"""The keys whose value may be the text of an object. A prompt may begin with a brace too, under `text`."""
+TEXTS: dict[str, tuple[str, ...]] = {
+    "structured_outputs": (),
+    "guided_decoding": (),
+    "generationConfig": (),
+    "sampling_params": ("structured_outputs", "guided_decoding"),
+}
+"""The keys whose value may be the text of an object, each with such keys in that object. A prompt may begin
+with a brace too, under `text`."""
+OUTER_TEXTS = ("structured_outputs", "generationConfig", "sampling_params")
+"""Those of these keys that a request itself has."""
 
 OF_VLLM: dict[str, Callable[[Any, str], Answer]] = {
     "json": _schema,

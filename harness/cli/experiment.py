@@ -31,7 +31,7 @@ PATHS = {"out", "expect", "record", "take-over"}
 """The keys whose value is a path."""
 
 NULL = "a text with a null character, which no path has; leave it out"
-"""What is said of a text that can be no path."""
+"""These words tell a user that a text with a null character can be no path."""
 
 COMMAND = "run"
 

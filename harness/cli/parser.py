@@ -13,8 +13,8 @@ from harness.errors import BAD_INPUT, BadInput, did_you_mean
 from harness.text import one_line
 
 EMPTY = "the path is empty; write . for the folder that you are in"
-"""What is said of an empty path: a script whose variable is empty must not read or write the folder that it
-runs in."""
+"""These words refuse an empty path, because a script whose variable is empty must not read or write the
+folder that it runs in."""
 
 
 class Parser(argparse.ArgumentParser):

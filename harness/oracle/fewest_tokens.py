@@ -19,7 +19,8 @@ MOST_STATES = 300
 """States from which every token is tried before bounds are returned instead of the number."""
 
 Ways = dict[int, tuple[int, int] | None]
-"""Of each state that was reached, the state before it and the token between them; None for the first."""
+"""It maps each state that was reached to the state before it and the token that leads from there; the state
+at which the search began is mapped to None."""
 
 
 @dataclass(frozen=True)

@@ -416,6 +416,15 @@ def test_what_may_be_left_empty_in_a_request_is_nothing(tmp_path: Path) -> None:
         assert case.name == "weather"
 
 
+def test_objects_on_the_way_to_a_format_may_be_text(tmp_path: Path) -> None:
+    inner = json.dumps({"structured_outputs": json.dumps({"regex": "a+"})})
+    (case,) = read(tmp_path, {"text": "{x}", "sampling_params": inner})
+    assert case.grammar.text == "a+"
+    broken = {"text": "x", "sampling_params": {"guided_decoding": '{"schema"'}}
+    with pytest.raises(BadInput, match=r'"sampling_params\.guided_decoding" is text that is no JSON'):
+        read(tmp_path, broken)
+
+
 def test_a_function_may_have_no_parameters(tmp_path: Path) -> None:
     for key in ("tools", "functions"):
         (case,) = read(tmp_path, {"messages": [], key: [{"name": "ping", "description": "d"}]})
