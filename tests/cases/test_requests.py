@@ -8,24 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from request_bodies import CITY, FORM, UNNAMED, WEATHER, read
 
-from harness.cases.case import Case
-from harness.cases.plan import PROFILES, write_plan
 from harness.cases.requests import PLACES, WRAPPERS
-from harness.cases.suite import Passed, find_suite, read_cases
 from harness.cli.main import main
 from harness.errors import BadInput
 
-CITY: dict[str, Any] = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 OPENAPI = {"type": "OBJECT", "properties": {"city": {"type": "STRING"}}, "required": ["city"]}
-FORM = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": CITY}}
 FLAT = {"type": "json_schema", "name": "answer", "schema": CITY}
-UNNAMED = {"type": "json_schema", "schema": CITY}
 EBNF, LARK = 'root ::= "a"', 'start: "a"'
 COMMENTED = f"// not ::=\n{LARK} # not ::=\n"
 TAG = {"format": {"type": "const_string", "value": "a"}}
 OLD_TAG = {"triggers": ["<"], "structures": [{"begin": "<a>", "schema": CITY, "end": "</a>"}]}
-WEATHER = {"type": "function", "function": {"name": "weather", "parameters": CITY}}
 
 OF_VLLM: dict[str, list[tuple[Any, str, Any]]] = {
     "json": [(CITY, "json_schema", CITY), (json.dumps(CITY), "json_schema", CITY)],
@@ -93,12 +87,6 @@ ANSWERS: dict[str, list[tuple[Any, str, Any]]] = {
     ],
     "grammar": [(EBNF, "ebnf", EBNF)],
 }
-
-
-def read(folder: Path, value: object, name: str = "request.json") -> list[Case]:
-    path = folder / name
-    path.write_text(value if isinstance(value, str) else json.dumps(value), "utf-8")
-    return list(read_cases(find_suite(str(path))))
 
 
 def request(place: str, value: object) -> dict[str, Any]:
@@ -309,78 +297,6 @@ def test_a_bad_answer_gets_one_line(name: str, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-FREE: dict[str, dict[str, Any]] = {
-    "OpenAI's": {"model": "m", "messages": [], "tools": [], "response_format": {"type": "text"}},
-    "OpenAI's responses": {"model": "m", "input": "x"},
-    "of completions": {"model": "m", "prompt": "x"},
-    "Gemini's": {"contents": []},
-    "SGLang's": {"text": "x", "sampling_params": {"max_new_tokens": 1}},
-    "TGI's": {"inputs": "x", "parameters": {"max_new_tokens": 1}},
-    "llama.cpp's": {"prompt": "x", "n_predict": 3},
-    "of a table": {"conversations": [], "tools": "[]"},
-    "with modes and templates": {"messages": [], "format": "json", "output_format": "{answer}"},
-    "Ollama's": {"model": "m", "messages": [], "format": ""},
-    "vLLM's, all empty": {"messages": [], "structured_outputs": {"json": None, "regex": ""}},
-    "with a search alone": {"messages": [], "tools": [{"type": "web_search"}]},
-}
-
-
-@pytest.mark.parametrize("server", FREE)
-def test_a_request_that_holds_nothing_is_left_out_and_named(server: str, tmp_path: Path) -> None:
-    free = FREE[server]
-    asking = {"messages": [], "response_format": FORM}
-    passed = Passed()
-    path = tmp_path / "log.jsonl"
-    path.write_text("\n".join(map(json.dumps, (free, asking, {"body": free}))), "utf-8")
-    assert [case.name for case in read_cases(find_suite(str(path)), passed)] == ["answer"]
-    search = " (web_search)" if "search" in server else ""
-    assert list(passed.unheld) == [f"{path}:1{search}", f"{path}:3{search}"]
-    path.write_text(json.dumps(free), "utf-8")
-    with pytest.raises(
-        BadInput, match=r"log\.jsonl:1.* is a request without tools or a format that is read$"
-    ):
-        list(read_cases(find_suite(str(path))))
-
-
-def test_a_folder_of_requests_leaves_out_those_that_hold_nothing(tmp_path: Path) -> None:
-    bodies = {"a": FREE["OpenAI's"], "b": {"messages": [], "response_format": UNNAMED}, "c": FREE["Gemini's"]}
-    for name, body in bodies.items():
-        (tmp_path / f"{name}.json").write_text(json.dumps(body), "utf-8")
-    passed = Passed()
-    assert [case.name for case in read_cases(find_suite(str(tmp_path)), passed)] == ["b"]
-    assert list(passed.unheld) == [str(tmp_path / "a.json"), str(tmp_path / "c.json")]
-    (tmp_path / "b.json").unlink()
-    with pytest.raises(BadInput, match=r"a\.json is a request without .* \(and 1 more like it\)$"):
-        list(read_cases(find_suite(str(tmp_path))))
-
-
-def test_what_requests_repeat_is_one_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A log of a server asks for the same few schemas thousands of times."""
-    asking = [{"messages": [str(each)], "tools": [WEATHER], "response_format": UNNAMED} for each in range(3)]
-    other = {"messages": [], "tools": [json.loads(json.dumps(WEATHER).replace("weather", "forecast"))]}
-    path = tmp_path / "log.jsonl"
-    path.write_text("\n".join(map(json.dumps, (*asking, other, FREE["OpenAI's"], *asking))), "utf-8")
-    passed = Passed()
-    names = [case.name for case in read_cases(find_suite(str(path)), passed)]
-    assert (names, passed.repeated) == (["weather", "log.jsonl:1", "forecast"], 10)
-    words = ["run", str(path), "--backends", "unconstrained", "--vocabularies", "bytes", "--effort", "0"]
-    assert main([*words, "--out", str(tmp_path / "run")]) == 0
-    said = capsys.readouterr().err
-    assert "log: 1 request left out, without tools or a format that is read: " in said
-    assert "log: 10 repetitions of requests' tools and formats left out\n" in said
-
-
-def test_the_tools_of_repeated_requests_that_are_not_read_are_named(tmp_path: Path) -> None:
-    path = tmp_path / "log.jsonl"
-    searches: list[list[dict[str, str]]] = [[], [{"type": "web_search"}], [{"type": "file_search"}]]
-    path.write_text("\n".join(json.dumps({"messages": [], "tools": [WEATHER, *each]}) for each in searches))
-    suite, cases = find_suite(str(path)), tmp_path / "cases.jsonl"
-    (searched, repeated) = write_plan([suite], PROFILES["default"], 0, cases, bare=True).left_out
-    assert searched.startswith("log: 2 tools left out, not read: ")
-    assert "web_search" in searched and "file_search" in searched
-    assert repeated == "log: 2 repetitions of requests' tools and formats left out"
-
-
 @pytest.mark.parametrize("held", [[], {"required": "please fill in"}])
 @pytest.mark.parametrize("key", ["messages", "contents", "sampling_params", "tools"])
 def test_a_schema_may_have_the_key_of_a_request(key: str, held: object, tmp_path: Path) -> None:
@@ -429,27 +345,6 @@ def test_a_function_may_have_no_parameters(tmp_path: Path) -> None:
     for key in ("tools", "functions"):
         (case,) = read(tmp_path, {"messages": [], key: [{"name": "ping", "description": "d"}]})
         assert (case.name, json.loads(case.grammar.text)) == ("ping", {"type": "object", "properties": {}})
-
-
-def test_a_request_with_a_suite_is_no_header(tmp_path: Path) -> None:
-    lines = [{"suite": "checkout", "messages": [], "tools": [WEATHER]}, {"regex": "a"}]
-    assert len(read(tmp_path, "\n".join(map(json.dumps, lines)), "log.jsonl")) == 2
-
-
-def test_names_do_not_say_from_where_a_suite_was_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Shards and a run that goes on may begin in other folders."""
-    (tmp_path / "a").mkdir()
-    lines = [{"messages": [], "response_format": UNNAMED}, {"regex": "a"}]
-    (tmp_path / "a" / "log.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
-    monkeypatch.chdir(tmp_path)
-    names = [[case.name for case in read_cases(find_suite(path))] for path in ("a/log.jsonl", "a", ".")]
-    assert names == [["log.jsonl:1", "log.jsonl:2"]] * 2 + [["a/log.jsonl:1", "a/log.jsonl:2"]]
-
-
-def test_cases_of_our_own_that_repeat_stay(tmp_path: Path) -> None:
-    assert len(read(tmp_path, '{"schema": {}}\n{"schema": {}}', "own.jsonl")) == 2
 
 
 TIME = {"name": "time", "description": "now"}
