@@ -37,12 +37,13 @@ sys.path.insert(0, str(Path(__file__).parent / "parts"))
 from endings import script
 from gpu_plan import LONG_LIMIT, PARTS, PROMPT, VOCABULARY, Cell, Plan, plan_of
 from gpu_report import is_worse, page, summary
-from gpu_store import Store, failed, opened, refuse_another, stored, whole, write_whole
+from gpu_store import Store, failed, opened, refuse_another, stored, whole
 
 from harness.cli.values import not_negative
 from harness.errors import GATE_FAILED, INCOMPLETE, OK, BadInput
 from harness.rows.folder import locked, now
 from harness.text import one_line
+from harness.whole_files import write_whole
 
 SECONDS = 480.0
 GRACE = 45.0

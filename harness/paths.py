@@ -1,7 +1,8 @@
-"""Paths as users write them."""
+"""Paths as users write them, and what stands there."""
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 from harness.errors import BadInput
@@ -14,3 +15,21 @@ def expanded(path: str) -> Path:
         return Path(path).expanduser()
     except RuntimeError as error:
         raise BadInput(f"{path}: nobody's home folder is known by the name of its beginning") from error
+
+
+def kind_of(path: Path) -> str:
+    """Returns the kind of a path that is neither a file nor a folder, with links followed; empty otherwise,
+    and if nothing is there."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):  # nothing is there, or the name cannot be a path
+        return ""
+    for is_one, kind in (
+        (stat.S_ISFIFO, "FIFO"),
+        (stat.S_ISSOCK, "socket"),
+        (stat.S_ISCHR, "device"),
+        (stat.S_ISBLK, "device"),
+    ):
+        if is_one(mode):
+            return kind
+    return ""

@@ -4,7 +4,6 @@ each cell, so that it is complete at any time."""
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from gpu_plan import PARTS, Plan, plan_of
 
 from harness.errors import BadInput
 from harness.rows.folder import now
+from harness.whole_files import write_whole
 
 FORMAT = 1
 SAME = {"device": "another device", "torch": "another torch", "versions": "other versions"}
@@ -72,13 +72,6 @@ class Store:
     def results(self) -> dict[str, dict[str, Any]]:
         """Returns the cells that have a result, whole or a part."""
         return {name: result for name, result in self.cells.items() if not failed(result)}
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Writes the text into the file; an old one stays until the new one is whole."""
-    beside = path.with_name(f"{path.name}.new")
-    beside.write_text(text, "utf-8")
-    os.replace(beside, path)
 
 
 def failed(result: dict[str, Any]) -> bool:

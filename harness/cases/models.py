@@ -17,6 +17,7 @@ from harness.backend.process.child import Answer, Handler
 from harness.cases.subschemas import Schema, at, put, subschemas, without_keys
 from harness.errors import BadInput, describe
 from harness.text import one_line
+from harness.whole_files import write_whole
 
 NAMED = re.compile(r"(?:[^\W\d]\w*\.)*[^\W\d]\w*:(?:[^\W\d]\w*\.)*[^\W\d]\w*")
 """A module and a name in it, as in entry points."""
@@ -51,9 +52,7 @@ def model_file(wanted: str) -> Path | None:
     path = folder / f"{name}.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        draft = folder / f".{os.getpid()}.part"
-        draft.write_bytes(content)
-        draft.replace(path)
+        write_whole(path, content)
     except OSError as error:
         raise BadInput(f"{path}: cannot be written: {error.strerror}") from error
     return path

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from harness.errors import BadInput
+from harness.paths import kind_of
 
 WRITTEN = ("record", "script", "html")
 """The options that name a file to be written; `/dev/stdout` is allowed there."""
@@ -46,24 +46,6 @@ def refuse_special_file(path: Path, opened: bool = True) -> None:
         raise BadInput(
             f"{path}: is a {kind}, which may have no end; copy what it gives into a file, and name that"
         )
-
-
-def kind_of(path: Path) -> str:
-    """Returns the kind of a path that is neither a file nor a folder, with links followed; empty otherwise,
-    and if nothing is there."""
-    try:
-        mode = path.stat().st_mode
-    except (OSError, ValueError):  # nothing is there, or the name cannot be a path
-        return ""
-    for is_one, kind in (
-        (stat.S_ISFIFO, "FIFO"),
-        (stat.S_ISSOCK, "socket"),
-        (stat.S_ISCHR, "device"),
-        (stat.S_ISBLK, "device"),
-    ):
-        if is_one(mode):
-            return kind
-    return ""
 
 
 def _files_of(folder: Path, nested: bool) -> Iterator[Path]:

@@ -12,6 +12,7 @@ from harness.cli.options import add_backend, add_number, add_run, add_vocabulary
 from harness.cli.output import emit, say
 from harness.cli.values import whole
 from harness.errors import OK, BadInput
+from harness.whole_files import write_whole
 
 
 def add(verbs: Verbs) -> None:
@@ -100,7 +101,7 @@ def _write(path: Path, script: str, *, is_answer_json: bool) -> None:
         say(f"no script was written to {path}: there is none that shows this")
         return
     try:
-        path.write_text(script, "utf-8", errors="backslashreplace")
+        write_whole(path, script.encode("utf-8", "backslashreplace"))
     except OSError as error:
         raise BadInput(f"{path}: the script cannot be written: {error.strerror}") from error
     print(f"script: {path}", file=sys.stderr if is_answer_json else sys.stdout)

@@ -19,6 +19,7 @@ from harness.report.figures.growth_panels import growth_panels
 from harness.report.figures.printing import printing
 from harness.report.templates import asset, template_environment
 from harness.text import PIPE, csv_text
+from harness.whole_files import write_whole
 
 PAGE = "growth.html"
 TABLE = "growth.csv"
@@ -58,7 +59,7 @@ def write_growth(grown: Grown, folder: Path) -> Path:
     files |= {f"{chart.name}.svg": chart.files["svg"].decode() for chart in printed}
     try:
         for name, content in files.items():
-            (folder / name).write_text(content, "utf-8")
+            write_whole(folder / name, content)
     except OSError as error:
         raise BadInput(f"{error.filename}: cannot be written ({error.strerror})") from error
     return folder / PAGE

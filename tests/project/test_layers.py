@@ -17,7 +17,7 @@ from places import ROOT
 from harness import LATER
 from harness.backend.registry import load
 
-TOP = ["errors", "text", "shape", "paths"]
+TOP = ["errors", "text", "shape", "paths", "whole_files"]
 """The modules beside the rooms: every room may import them, and they import one another from the left."""
 
 ROOMS = [

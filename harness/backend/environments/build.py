@@ -38,6 +38,7 @@ from harness.backend.process.system import ENVIRONMENT
 from harness.backend.registry import MARKER, BackendSpec, installed_version, parse_specs
 from harness.errors import BadInput
 from harness.paths import expanded
+from harness.whole_files import write_whole
 
 CACHE = "GRAMMARBENCH_ENVIRONMENTS"
 """The environment variable that names another cache folder than `~/.cache/grammarbench/environments`."""
@@ -251,14 +252,12 @@ def _build(source: Source, folder: Path, lock: int) -> None:
     if source.version is not None and version != Version(source.version):
         raise BadInput(f"{source.target}: version {version} was installed; all of it is in {path}")
     label = f"{'.' if version.local else '+'}local.{source.digest[:8]}" if source.digest else ""
-    draft = folder / f"{MARKER}.part"
     made_for = {
         "distribution": source.distribution,
         "version": f"{verified['version']}{label}",
         "from": source.target,
     }
-    draft.write_text(json.dumps(made_for), "utf-8")
-    os.replace(draft, folder / MARKER)
+    write_whole(folder / MARKER, json.dumps(made_for))
 
 
 OFFLINE_HUB = {name: value for name, value in ENVIRONMENT.items() if name.endswith("_OFFLINE")}

@@ -14,7 +14,6 @@ over-constrained. Without the same verdict of both validators, or against the au
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -37,6 +36,7 @@ from harness.rows.folder import locked
 from harness.rows.row import DECLINED, Row, RunInfo
 from harness.rows.store import read_cases, read_info, read_rows, refuse_published
 from harness.text import one_line
+from harness.whole_files import drafted
 
 WITNESSES = "witnesses.jsonl"
 
@@ -123,8 +123,11 @@ def adjudicate(
             step,
             len({(vocabulary, case_id) for vocabulary, _, case_id in walked}),
         )
-        part = folder / f"{WITNESSES}.part"
-        with open(part, "wb") as file, Judge(settings.timeout_s) as judge:
+        with (
+            Judge(settings.timeout_s) as judge,
+            drafted(folder / WITNESSES) as draft,
+            open(draft, "wb") as file,
+        ):
             validators = Validators(judge, settings.formats)
             done = 0
             for vocabulary in info.vocabularies:
@@ -132,7 +135,6 @@ def adjudicate(
                     work.summary.add(witness)
                     write_lines(file, [encoded(witness.to_json())])
                 done += len({case_id for name, _, case_id in walked if name == vocabulary})
-        os.replace(part, folder / WITNESSES)
     return work.summary
 
 

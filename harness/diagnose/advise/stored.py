@@ -11,6 +11,7 @@ from harness.diagnose.advise.rewritten import Change
 from harness.errors import BadInput
 from harness.shape import LONGEST_LINE, json_line, shaped
 from harness.text import listed, one_line
+from harness.whole_files import write_whole
 
 FILE = "advice.json"
 
@@ -79,7 +80,7 @@ class StoredAdvice:
 
 def write_advice(folder: Path, advice: StoredAdvice) -> None:
     """Writes the advice into the folder of its run."""
-    (folder / FILE).write_text(json.dumps(asdict(advice), indent=1) + "\n", "utf-8")
+    write_whole(folder / FILE, json.dumps(asdict(advice), indent=1) + "\n")
 
 
 def stored_advice(folder: Path) -> StoredAdvice | None:

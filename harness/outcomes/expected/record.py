@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-import secrets
-import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
 from harness.backend.environments.releases import same_or_newest
-from harness.cases.special_files import kind_of
 from harness.errors import BadInput
 from harness.outcomes.expected.arm_faults import (
     ArmFaults,
@@ -31,6 +26,7 @@ from harness.rows.sample import sample
 from harness.rows.store import read_info
 from harness.running.experiment import moved_suite, suites_of_run
 from harness.shape import json_line, read_bytes, shaped
+from harness.whole_files import write_whole
 
 FORMAT = 4
 """It is raised by a change after which records of before would fail a gate, or let it pass, wrongly."""
@@ -38,13 +34,6 @@ FORMAT = 4
 UNDIRECTED = 3
 """The format of before, which is read too: its findings do not tell whether tokens are forbidden or
 allowed."""
-
-IN_PLACE = (("/", "dev"), ("/", "proc"))
-"""The beginnings of paths that may be streams, as `/dev/stdout` is, and are not replaced."""
-
-IRREPLACEABLE = (errno.EBUSY, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG)
-"""The errors of files that may be written and not replaced, such as a mount point or a file in a folder that
-is not writable."""
 
 OF_SUITE = ("cases", "cases_in_all", "sha256")
 """What a record keeps of each suite: how many cases were walked, how many it held, and their digest."""
@@ -183,41 +172,10 @@ def write_record(folder: Path, path: Path) -> int:
     }
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write_whole(path, json.dumps(value, indent=0, ensure_ascii=True) + "\n")
+        write_whole(path, json.dumps(value, indent=0, ensure_ascii=True) + "\n")
     except OSError as error:
         raise BadInput(f"{path}: cannot be written: {error.strerror}") from error
     return sum(map(len, arms.values()))
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Writes a file; where it cannot be written whole, what was there before stays, unless the file cannot be
-    replaced. Raises OSError."""
-    if path.parts[:2] in IN_PLACE or kind_of(path):
-        path.write_text(text, "utf-8")
-        return
-    path = Path(os.path.realpath(path))  # a link stays one
-    is_there = path.exists()
-    if is_there:
-        path.open("r+b").close()  # a file that must not be changed is not replaced either
-    try:
-        _put_in_place_of(path, text, is_there)
-    except OSError as error:
-        if not is_there or error.errno not in IRREPLACEABLE:
-            raise
-        path.write_text(text, "utf-8")
-
-
-def _put_in_place_of(path: Path, text: str, is_there: bool) -> None:
-    """Writes a draft beside the file, and puts it in the file's place once it is whole. Raises OSError."""
-    draft = path.with_name(f".{secrets.token_hex(4)}.new")
-    try:
-        draft.write_text(text, "utf-8")
-        if is_there:
-            shutil.copymode(path, draft)
-        os.replace(draft, path)
-    finally:
-        with suppress(OSError):
-            draft.unlink()
 
 
 def _way_to(vocabulary: str, folder: Path) -> dict[str, str]:

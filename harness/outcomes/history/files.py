@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from harness.errors import BadInput
 from harness.rows.appending import encoded
 from harness.shape import json_line
+from harness.whole_files import drafted
 
 MOST_BYTES = 256 << 20
 """Most bytes that one file of a history may have when it is unpacked."""
@@ -24,11 +25,6 @@ class NewFile:
 
     path: Path
     lines: tuple[dict[str, Any], ...]
-
-    @property
-    def draft(self) -> Path:
-        """Returns where the file is written before it gets its name."""
-        return self.path.with_suffix(".new")
 
     @property
     def content(self) -> bytes:
@@ -43,12 +39,6 @@ class NewFile:
             raise BadInput(f"{self.path} is there already, and differs; a history is only appended to")
         return True
 
-    def write_draft(self) -> None:
-        """Writes the file's content to its draft."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with gzip.GzipFile(self.draft, "wb", mtime=0) as file:
-            file.write(self.content)
-
 
 def append(files: Sequence[NewFile]) -> None:
     """Writes the files of one run, each whole or not at all; those that are there are left as they are.
@@ -60,19 +50,16 @@ def append(files: Sequence[NewFile]) -> None:
         raise BadInput(f"{files[0].path} is there already; a history is only appended to")
     file = missing[0]
     try:
-        for file in missing:
-            file.write_draft()
-        for file in missing:
-            file.draft.replace(file.path)
+        with ExitStack() as drafts:
+            for file in missing:
+                file.path.parent.mkdir(parents=True, exist_ok=True)
+                draft = drafts.enter_context(drafted(file.path))
+                draft.write_bytes(gzip.compress(file.content, mtime=0))
     except OSError as error:
-        where = file.path.parent
         raise BadInput(
-            f"{where}: cannot be written ({error.strerror}); the same command adds the run when it can"
+            f"{file.path.parent}: cannot be written ({error.strerror}); the same command adds the run when "
+            "it can"
         ) from error
-    finally:
-        for file in missing:
-            with suppress(OSError):
-                file.draft.unlink(missing_ok=True)
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:

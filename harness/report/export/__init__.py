@@ -20,6 +20,7 @@ from harness.report.export import (
     summary,
     workflow_commands,
 )
+from harness.whole_files import write_whole
 
 Form = Callable[[Result], dict[str, str]]
 
@@ -43,7 +44,7 @@ def write(result: Result, forms: list[str], out: Path) -> list[Path]:
         for form in forms:
             for name, text in FORMS[form](result).items():
                 path = out / name
-                path.write_text(text, "utf-8", errors="replace", newline="\n")
+                write_whole(path, text.encode("utf-8", "replace"))
                 written.append(path)
     except OSError as error:
         raise BadInput(

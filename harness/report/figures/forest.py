@@ -13,6 +13,7 @@ from harness.measure.figures import METRICS
 from harness.outcomes.compare import Pair
 from harness.report.figures import charts
 from harness.report.templates import asset, template_environment
+from harness.whole_files import write_whole
 
 STYLES = {
     "regressed": (6, ">"),
@@ -44,7 +45,7 @@ def write_forest(pairs: Sequence[Pair], path: Path) -> Path:
     )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(html, "utf-8", errors="replace")
+        write_whole(path, html.encode("utf-8", "replace"))
     except OSError as error:
         raise BadInput(f"{path}: cannot be written: {error.strerror}; give another file") from error
     return path

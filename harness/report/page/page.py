@@ -22,6 +22,7 @@ from harness.report.page.content import Content
 from harness.report.page.inputs import Inputs, read_inputs
 from harness.report.page.section import render_tabs
 from harness.report.templates import asset, template_environment
+from harness.whole_files import write_whole
 
 STYLES = ("style.css", "cases.css")
 SCRIPTS = ("page.js", "matrix.js", *explorer.SCRIPTS)
@@ -52,7 +53,7 @@ def write_report(
             old.unlink()
         for name, text in {path.name: html, **files}.items():
             (path.parent / name).parent.mkdir(exist_ok=True)
-            (path.parent / name).write_bytes(text.encode("utf-8", "replace"))
+            write_whole(path.parent / name, text.encode("utf-8", "replace"))
     except OSError as error:
         raise BadInput(f"{path}: cannot be written: {error.strerror}; give another --out") from error
     return path

@@ -9,6 +9,7 @@ from harness.errors import BadInput
 from harness.report.page.inputs import Inputs
 from harness.report.paper.figures import figures
 from harness.report.paper.tables import tables
+from harness.whole_files import write_whole
 
 
 def write(inputs: Inputs, forms: Sequence[str], out: Path) -> list[Path]:
@@ -27,7 +28,7 @@ def write(inputs: Inputs, forms: Sequence[str], out: Path) -> list[Path]:
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
-            (out / name).write_bytes(content)
+            write_whole(out / name, content)
             written.append(out / name)
     except OSError as error:
         raise BadInput(

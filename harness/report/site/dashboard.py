@@ -26,6 +26,7 @@ from harness.report.site.atom import FeedEntry, instant
 from harness.report.site.trend import day, event_text, percent, short
 from harness.report.templates import asset, template_environment
 from harness.text import counted
+from harness.whole_files import write_whole
 
 CHANGES, DETAILS, TABLE = 200, 20, 20
 """Changes on the page, features of one of them, and runs in the table under a chart, at most."""
@@ -91,7 +92,7 @@ def write_dashboard(folder: Path, out: Path) -> Path:
         for name, content in files.items():
             path = out / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+            write_whole(path, content)
     except OSError as error:
         raise BadInput(f"{out}: cannot be written: {error.strerror}; give another --out") from error
     return out / "index.html"

@@ -4,7 +4,6 @@ and answers judged."""
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -43,6 +42,7 @@ from harness.serve.live.record import NOT_ASKED, LiveRecorder, LiveSetup, has_se
 from harness.serve.live.server import Server, base_of, find_server
 from harness.serve.live.wanted import as_wanted
 from harness.text import counted
+from harness.whole_files import drafted
 
 
 @dataclass(frozen=True)
@@ -102,16 +102,12 @@ def live(request: LiveRequest, say: Callable[[str], None]) -> Path:
     make_writable(folder)
     with locked(folder):
         _refuse_a_record(folder)  # another session may have written one since
-        draft = folder / f"cases.{secrets.token_hex(4)}.new"
-        try:
+        with drafted(folder / "cases.jsonl") as draft:
             profile = Profile(request.cases, JUDGE_SECONDS, ())
             workers = usable_processors()
             plan = write_plan(suites, profile, request.sampling.seed, draft, workers=workers)
             with open(draft, "rb") as file:
                 sources = [Source(*parts) for parts in map(case_from_line, file)]
-            os.replace(draft, folder / "cases.jsonl")
-        finally:
-            draft.unlink(missing_ok=True)
         for line in plan.left_out:
             say(line)
         planned = LivePlan(server, request, sources, asking.not_offered(server, sources))
@@ -277,11 +273,9 @@ def _rows_whatever_happens(
         yield done
     finally:
         lived = read_session(folder)
-        fresh = folder / f"cases.{secrets.token_hex(4)}.new"
-        with open(fresh, "wb") as file:
+        with drafted(folder / "cases.jsonl") as draft, open(draft, "wb") as file:
             for source in with_outputs(planned.sources, lived):
                 file.write(case_to_line(source.suite, source.suite_version, source.case))
-        os.replace(fresh, folder / "cases.jsonl")
         with Writer(folder, _info(setup, plan, planned.sources)) as writer:
             for case_rows in rows(planned.sources, lived, planned.declined, planned.not_asked(setup)):
                 writer.append([(row, b"") for row in case_rows])

@@ -1,4 +1,4 @@
-"""A record that is written anew: the one before stays, until the new one is whole."""
+"""Files that are written anew, such as a record: the one before stays, until the new one is whole."""
 
 from __future__ import annotations
 
@@ -48,6 +48,33 @@ def test_a_full_disk_leaves_the_record_that_was_there(
     assert f"{record}: cannot be written: File too large" in said and said.count("\n") == 1
 
 
+@pytest.mark.parametrize("into", ["page.html", "site", "shown"])
+def test_a_full_disk_leaves_the_pages_that_were_there(
+    into: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "pages" / into
+    words = ["report", str(run), "--out", str(out)]
+    if into == "shown":
+        words += ["--format", "summary,csv"]
+    assert main(words) == 0
+    files = {path: path.read_bytes() for path in (tmp_path / "pages").rglob("*.*")}
+    assert files
+    with small_files(10):
+        assert main(words) == 2
+    assert {path: path.read_bytes() for path in (tmp_path / "pages").rglob("*.*")} == files
+    said = capsys.readouterr().err
+    assert "cannot be written" in said and "File too large" in said
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root writes over files of others")
+def test_a_file_of_somebody_else_stays_theirs(run: Path, tmp_path: Path) -> None:
+    record = tmp_path / "known.json"
+    record.touch()
+    os.chown(record, 1234, 1234)
+    assert main(["compare", str(run), "--record", str(record)]) == 0
+    assert record.stat().st_uid == 1234 and read_record(record).arms
+
+
 @pytest.mark.parametrize(
     "reason", [errno.EBUSY, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ENOSPC]
 )
@@ -56,7 +83,7 @@ def test_a_file_that_cannot_be_replaced_is_written_in_place(
     step: str, reason: int, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A mount point is such a file, and one in a folder that is not writable. A full disk is no reason."""
-    record, write = tmp_path / "records" / "known.json", Path.write_text
+    record, write = tmp_path / "records" / "known.json", Path.write_bytes
     record.parent.mkdir()
     record.write_text("before")
     was = record.stat().st_ino
@@ -64,11 +91,11 @@ def test_a_file_that_cannot_be_replaced_is_written_in_place(
     def refuse(*_: object) -> None:
         raise OSError(reason, os.strerror(reason))
 
-    def write_known(path: Path, *words: str) -> None:
-        (write if path == record else refuse)(path, *words)
+    def write_known(path: Path, content: bytes) -> None:
+        (write if path == record else refuse)(path, content)
 
     if step == "the draft":
-        monkeypatch.setattr(Path, "write_text", write_known)
+        monkeypatch.setattr(Path, "write_bytes", write_known)
     else:
         monkeypatch.setattr(os, "replace", refuse)
     is_full = reason == errno.ENOSPC

@@ -1,0 +1,64 @@
+"""Files that are written whole, or left as they were: on a full disk, or where the process ends amid it, no
+half of one stands there."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from harness.paths import kind_of
+
+IN_PLACE = (("/", "dev"), ("/", "proc"))
+"""The beginnings of paths that may be streams, as `/dev/stdout` is, and are not replaced."""
+
+IRREPLACEABLE = (errno.EBUSY, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG)
+"""The errors of files that may be written and not replaced, such as a mount point or a file in a folder that
+is not writable."""
+
+
+@contextmanager
+def drafted(path: Path) -> Iterator[Path]:
+    """Gives the path of a file to write in the same folder, and puts it in the place of `path` when the block
+    ends; it is deleted where the block raises. Raises OSError."""
+    draft = path.with_name(f".{secrets.token_hex(4)}.new")
+    try:
+        yield draft
+        os.replace(draft, path)
+    finally:
+        with suppress(OSError):
+            draft.unlink()
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Writes a file, text as UTF-8. Where it cannot be written whole, what was there before stays, unless the
+    file cannot be replaced. Raises OSError."""
+    if isinstance(content, str):
+        content = content.encode()
+    if path.parts[:2] in IN_PLACE or kind_of(path):
+        path.write_bytes(content)
+        return
+    path = Path(os.path.realpath(path))  # a link stays one
+    is_there = path.exists()
+    if is_there:
+        path.open("r+b").close()  # a file that must not be changed is not replaced either
+    try:
+        with drafted(path) as draft:
+            draft.write_bytes(content)
+            if is_there:
+                _keep_owner_and_mode(path, draft)
+    except OSError as error:
+        if not is_there or error.errno not in IRREPLACEABLE:
+            raise
+        path.write_bytes(content)
+
+
+def _keep_owner_and_mode(path: Path, draft: Path) -> None:
+    shutil.copymode(path, draft)
+    old = path.stat()
+    with suppress(OSError):  # nobody but root gives a file to somebody else
+        os.chown(draft, old.st_uid, old.st_gid)
