@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from harness.cases.special_files import refuse_special_files
@@ -39,6 +39,7 @@ from harness.cli.command import SPREADING
 from harness.cli.parser import Parser
 from harness.cli.streams import guarded_streams, open_closed_streams
 from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
+from harness.rows.folder import holds_measured
 from harness.text import one_line
 
 DESCRIPTION = (
@@ -151,20 +152,9 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _has_begun(options: argparse.Namespace) -> bool:
-    """Does the command measure, and has it written the first line of a record into the folder of --out?
-
-    Nothing is imported for it: the error may be that no more files can be opened.
-    """
+    """Does the command measure, and does the folder of --out hold something that it measured?"""
     folder = getattr(options, "out", None)
-    if folder is None or options.command.split()[0] not in MEASURING:
-        return False
-    with suppress(OSError):
-        for path in folder.glob("*.jsonl"):
-            if path.name != "cases.jsonl":  # what is to be measured
-                with open(path, "rb") as file:
-                    if file.readline().endswith(b"\n"):
-                        return True
-    return False
+    return folder is not None and options.command.split()[0] in MEASURING and holds_measured(folder)
 
 
 def _going_on(options: argparse.Namespace) -> str:

@@ -1,4 +1,5 @@
-"""Makes a run's folder writable, names it, and locks it while one process writes to it."""
+"""Makes a run's folder writable, names it, locks it while one process writes to it, and sees whether anything
+is stored there."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import fcntl
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -49,3 +50,29 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(fd)
+
+
+@contextmanager
+def named_by_errors(folder: Path, chosen: bool) -> Iterator[None]:
+    """Adds a note to an error of the disk that names the folder, if something that was measured is stored
+    there, and the folder was chosen for the user."""
+    try:
+        yield
+    except OSError as error:
+        if chosen and holds_measured(folder):
+            error.add_note(f"what was measured is stored in {folder}")
+        raise
+
+
+def holds_measured(folder: Path) -> bool:
+    """Is the first line of a record in the folder?
+
+    It imports nothing: the error before may be that no more files can be opened.
+    """
+    with suppress(OSError):
+        for path in folder.glob("*.jsonl"):
+            if path.name != "cases.jsonl":  # what is to be measured
+                with open(path, "rb") as file:
+                    if file.readline().endswith(b"\n"):
+                        return True
+    return False

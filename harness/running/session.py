@@ -8,8 +8,7 @@ import os
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -34,7 +33,7 @@ from harness.cases.suite import Suite, find_suite, refuse_unreadable, unread_lin
 from harness.checks import made, named_checks
 from harness.errors import BadInput
 from harness.rows.ends import one_end_lines
-from harness.rows.folder import locked, make_writable, new_run_id, now
+from harness.rows.folder import locked, make_writable, named_by_errors, new_run_id, now
 from harness.rows.machine import describe_machine, usable_processors
 from harness.rows.resume import resume
 from harness.rows.row import RunInfo, contested_lines, makes_checks
@@ -157,7 +156,7 @@ def run(
         raise BadInput(f"a vocabulary is named twice in {','.join(names)}; keep one")
     folder, run_id = _folder(request)
     check_named(suites, request.only)
-    with locked(folder), _named_by_errors(folder, request.out is None):
+    with locked(folder), named_by_errors(folder, request.out is None):
         if described is None:
             refuse_unreadable(suites)
             described = look_at(specs, names, say)
@@ -366,19 +365,6 @@ def _folder(request: Request) -> tuple[Path, str]:
         raise BadInput(f"{folder} holds a run already; add --resume to go on with it, or give another --out")
     make_writable(folder)
     return folder, run_id
-
-
-@contextmanager
-def _named_by_errors(folder: Path, chosen: bool) -> Iterator[None]:
-    """Adds a note to an error of the disk that names the folder, if the run has begun and its folder was
-    chosen for the user."""
-    try:
-        yield
-    except OSError as error:
-        with suppress(BadInput):
-            if chosen and has_begun(folder):
-                error.add_note(f"what was measured is stored in {folder}")
-        raise
 
 
 def _refuse_changes(then: RunInfo, now: RunInfo, folder: Path) -> None:

@@ -13,6 +13,7 @@ from harness.cli.main import main
 from harness.errors import BAD_INPUT, OK
 from harness.rows.store import has_begun, read_end
 from harness.rows.writer import Writer
+from harness.serve.decode.record import DecodeRecorder
 
 STORED = "what was measured is stored"
 
@@ -96,3 +97,15 @@ def test_a_run_goes_on_only_where_its_folder_can_be_written(
         f"{tmp_path / 'run'}: cannot be written (Read-only file system); make it writable, or go on in a copy"
     )
     assert said in capsys.readouterr().err
+
+
+def test_a_decoding_tells_it_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(DecodeRecorder, "child", full)
+    words = ["decode", "nothing_forced", "--backends", "unconstrained", "--vocabularies", "bytes"]
+    assert main(words) == BAD_INPUT
+    (folder,) = Path("results", "runs").iterdir()
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.endswith(f"No space left on device; {STORED} in {folder}")

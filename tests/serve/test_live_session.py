@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import re
 import signal
@@ -23,7 +24,7 @@ from harness.errors import BAD_INPUT, GATE_FAILED, INCOMPLETE, OK, UNPROVEN
 from harness.rows.row import verdict
 from harness.rows.store import read_cases, read_end, read_info
 from harness.serve.live import session
-from harness.serve.live.record import Lived, read_session
+from harness.serve.live.record import Lived, LiveRecorder, read_session
 from harness.serve.live.server import find_server
 
 CASES: dict[str, dict[str, Any]] = {
@@ -358,6 +359,21 @@ def test_failures_are_counted_apart(
     assert {each.status for each in rows_of(tmp_path / "run")} == {status}
     assert {each.heard.end for each in read_session(tmp_path / "run").answers} == {end}
     assert f"with grammar: 8 {end}" in capsys.readouterr().out
+
+
+def test_a_full_disk_is_told_with_the_folder_that_was_chosen(
+    suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(LiveRecorder, "answer", full)
+    with faults.serving(faults.says("12")) as server:
+        assert main(["live", server.url, str(suite), "--requests", "2"]) == BAD_INPUT
+    (folder,) = Path("results", "runs").iterdir()
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.endswith(f"No space left on device; what was measured is stored in {folder}")
 
 
 def test_what_the_interface_cannot_say_is_declined_and_not_sent(

@@ -20,7 +20,7 @@ from harness.errors import BadInput, did_you_mean
 from harness.measure.protocol import MeasuredArm, with_again
 from harness.oracle.judge import Judge
 from harness.paths import expanded
-from harness.rows.folder import locked, make_writable, new_run_id, now
+from harness.rows.folder import locked, make_writable, named_by_errors, new_run_id, now
 from harness.rows.machine import describe_machine, hardware, hardware_key
 from harness.rows.store import has_begun
 from harness.running.looking import check_distinct
@@ -86,7 +86,7 @@ def decode(request: DecodeRequest, say: Callable[[str], None]) -> Path:
     folder = request.out or Path("results") / "runs" / run_id
     _refuse_a_record(folder)
     make_writable(folder)
-    with locked(folder):
+    with locked(folder), named_by_errors(folder, request.out is None):
         _refuse_a_record(folder)  # another session may have written one since
         for workload in workloads.values():
             if workload.left_out:

@@ -18,7 +18,7 @@ from harness.cases.plan import Plan, Profile, write_plan
 from harness.cases.suite import find_suite
 from harness.errors import BadInput
 from harness.oracle.judge import Judge
-from harness.rows.folder import locked, make_writable, new_run_id, now
+from harness.rows.folder import locked, make_writable, named_by_errors, new_run_id, now
 from harness.rows.machine import describe_machine, hardware, hardware_key, usable_processors
 from harness.rows.row import RunInfo
 from harness.rows.store import has_begun
@@ -100,7 +100,7 @@ def live(request: LiveRequest, say: Callable[[str], None]) -> Path:
     )
     server = as_wanted(server, request.sampling.temperature, request.key, request.deadlines)
     make_writable(folder)
-    with locked(folder):
+    with locked(folder), named_by_errors(folder, request.out is None):
         _refuse_a_record(folder)  # another session may have written one since
         with drafted(folder / "cases.jsonl") as draft:
             profile = Profile(request.cases, JUDGE_SECONDS, ())
