@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from harness.cli.command import Verbs, add_command
 from harness.cli.options import add_number, add_timeout, add_vocabulary
-from harness.cli.output import emit
+from harness.cli.output import emit, say
 from harness.cli.values import positive_number
 from harness.errors import GATE_FAILED, OK, UNPROVEN
 from harness.text import console, counted, grid, one_line
@@ -70,7 +70,7 @@ def check(options: argparse.Namespace) -> int:
     from harness.backend.environments.build import environment_of
     from harness.backend.vocabulary import prepare_vocabulary
 
-    backend, python = environment_of(options.backend)
+    backend, python = environment_of(options.backend, say)
     if options.layout:
         vocabulary = prepare_vocabulary(options.vocabulary)
         return _layout(options, list(spellings_kept(str(backend), vocabulary, options.timeout, python)))

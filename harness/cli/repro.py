@@ -63,7 +63,13 @@ def repro(options: argparse.Namespace) -> int:
     if options.script is not None:
         _refuse_unwritable(options.script)
     failure = find_failure(
-        options.run, options.case, options.backend, options.vocabulary, options.instance, options.check
+        options.run,
+        options.case,
+        options.backend,
+        options.vocabulary,
+        options.instance,
+        options.check,
+        say=say,
     )
     if options.shrink:
         shrunk = shrink_failure(failure)

@@ -29,6 +29,11 @@ CASE = {
     "tests": [{"text": "ab", "valid": True}, {"text": "a", "valid": False}],
 }
 
+BUILD = (
+    "from harness.backend.environments.build import *; print(build(source_of('toy-helper', '2.1'), print))"
+)
+"""A program that builds an environment, and prints first what it says of it and then its folder."""
+
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -224,9 +229,8 @@ def test_what_is_not_to_be_had_is_one_line(
 
 @pytest.mark.long
 def test_a_killed_build_is_built_again_and_only_one_builds(index: Path, tmp_path: Path, python: Path) -> None:
-    program = "from harness.backend.environments.build import *; print(build(source_of('toy-helper', '2.1')))"
     first = subprocess.run(
-        [python, "-P", "-c", program],
+        [python, "-P", "-c", BUILD],
         env=toy_releases.environ(index, tmp_path),
         capture_output=True,
         text=True,
@@ -236,7 +240,7 @@ def test_a_killed_build_is_built_again_and_only_one_builds(index: Path, tmp_path
     (folder / "rubbish").touch()
     both = [
         subprocess.Popen(
-            [python, "-P", "-c", program],
+            [python, "-P", "-c", BUILD],
             env=toy_releases.environ(index, tmp_path),
             stdout=subprocess.PIPE,
             text=True,
@@ -253,9 +257,8 @@ def test_a_file_of_constraints_around_us_forbids_no_version(
     index: Path, tmp_path: Path, python: Path
 ) -> None:
     (tmp_path / "constraints.txt").write_text("toy-helper==1.0\n")
-    program = "from harness.backend.environments.build import *; print(build(source_of('toy-helper', '2.1')))"
     done = subprocess.run(
-        [python, "-P", "-c", program],
+        [python, "-P", "-c", BUILD],
         env={
             **toy_releases.environ(index, tmp_path / "cache"),
             "PIP_CONSTRAINT": str(tmp_path / "constraints.txt"),
@@ -270,16 +273,16 @@ def test_a_file_of_constraints_around_us_forbids_no_version(
 def test_an_installed_version_needs_no_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(environments.CACHE, str(tmp_path))
     monkeypatch.setattr(environments, "places", lambda names: {name: ("numpy", "2.3.0") for name in names})
-    placed = resolve([BackendSpec("a"), BackendSpec("a", "2.3"), BackendSpec("a", "v2.3.0")])
+    placed = resolve([BackendSpec("a"), BackendSpec("a", "2.3"), BackendSpec("a", "v2.3.0")], print)
     assert placed == [(BackendSpec("a"), sys.executable), *[(BackendSpec("a", "2.3.0"), sys.executable)] * 2]
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_spec_without_version_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environments, "places", lambda names: pytest.fail("asked"))
-    assert environment_of("reference") == (BackendSpec("reference"), sys.executable)
+    assert environment_of("reference", print) == (BackendSpec("reference"), sys.executable)
     with pytest.raises(BadInput, match="names 2 backends; give one"):
-        environment_of("reference,llguidance")
+        environment_of("reference,llguidance", print)
 
 
 @pytest.mark.parametrize(
@@ -298,9 +301,8 @@ def test_what_is_imported_from_elsewhere_is_not_taken_for_it(
     shadow = tmp_path / "shadow"
     shadow.mkdir()
     (shadow / "toy_helper.py").touch()
-    program = "from harness.backend.environments.build import *; print(build(source_of('toy-helper', '2.1')))"
     asked = {**toy_releases.environ(index, tmp_path), "PYTHONPATH": str(shadow)}
-    done = subprocess.run([python, "-P", "-c", program], env=asked, capture_output=True, text=True)
+    done = subprocess.run([python, "-P", "-c", BUILD], env=asked, capture_output=True, text=True)
     assert "is installed, but toy_helper is imported from" in done.stderr.splitlines()[-1]
 
 
@@ -314,9 +316,9 @@ def test_where_uv_is_it_installs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 def test_an_arm_of_a_stored_run_knows_its_interpreter(tmp_path: Path) -> None:
     arm = Arm("a", "1", "", "a", (), "bitmask")
-    assert python_of(arm) == sys.executable
+    assert python_of(arm, print) == sys.executable
     with pytest.raises(BadInput, match='no backend "a"'):
-        python_of(replace(arm, python=str(tmp_path / "gone")))
+        python_of(replace(arm, python=str(tmp_path / "gone")), print)
 
 
 def test_names_have_the_version_only_where_there_are_two() -> None:

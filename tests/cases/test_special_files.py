@@ -102,9 +102,9 @@ def test_no_program_is_started_because_a_run_names_it(
     arm = replace(ARMS[0], backend="xgrammar", distribution="xgrammar", version="9.9.9", python=str(evil))
     for name in ("xgrammar==./evil", "xgrammar==../evil,reference", "xgrammar,reference", "./evil"):
         with pytest.raises(BadInput, match="there is no backend"):
-            python_of(replace(arm, backend=name))
+            python_of(replace(arm, backend=name), print)
     with pytest.raises(BadInput, match="is no version"):
-        python_of(replace(arm, version="9.9.9,reference"))
+        python_of(replace(arm, version="9.9.9,reference"), print)
     asked: list[BackendSpec] = []
 
     def resolve(specs: Sequence[BackendSpec], say: object) -> list[tuple[str, str]]:
@@ -112,21 +112,24 @@ def test_no_program_is_started_because_a_run_names_it(
         return [("", "built anew")]
 
     monkeypatch.setattr(environments, "resolve", resolve)
-    assert python_of(arm) == "built anew" and asked == [BackendSpec("xgrammar", "9.9.9")]
+    assert python_of(arm, print) == "built anew" and asked == [BackendSpec("xgrammar", "9.9.9")]
     for version in (str(tmp_path / "evil.whl"), "./evil", "~/evil", "evil.whl", "git+https://evil.example/x"):
         with pytest.raises(BadInput, match="is no version"):
-            python_of(replace(arm, version=version))
+            python_of(replace(arm, version=version), print)
     environment = tmp_path / "cache" / "xgrammar-9.9.9-0123456789ab"
     python = environment / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.symlink_to(sys.executable)
-    assert python_of(replace(arm, python=str(python))) == "built anew"
+    assert python_of(replace(arm, python=str(python)), print) == "built anew"
     (environment / MARKER).write_text(
         json.dumps({"distribution": "xgrammar", "version": "9.9.9", "from": "x"})
     )
-    assert python_of(replace(arm, python=str(python))) == str(python)
-    assert python_of(replace(arm, python=str(environment / "bin" / ".." / "bin" / "python"))) == "built anew"
-    assert python_of(replace(arm, python=str(python), version="9.9.8")) == "built anew"
+    assert python_of(replace(arm, python=str(python)), print) == str(python)
+    assert (
+        python_of(replace(arm, python=str(environment / "bin" / ".." / "bin" / "python")), print)
+        == "built anew"
+    )
+    assert python_of(replace(arm, python=str(python), version="9.9.8"), print) == "built anew"
     assert not started.exists()
 
 

@@ -8,13 +8,17 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 from decode_runs import Played, decoding
+from failing import CASES, OUTLINES, row
 from json_keys import check, documented, keys, strict
 from measured import arm, steady, write_measurement
 from miniatures.wrong_walks import READING
@@ -22,7 +26,10 @@ from pages import verbs
 from places import SUPPORT
 
 from harness.backend.arm import Arm
+from harness.backend.environments import build as environments
+from harness.backend.environments.source import Source
 from harness.backend.grammar import Grammar
+from harness.backend.registry import MARKER
 from harness.cases.case import Case, Instance, case_id
 from harness.cases.corpora import CORPORA, Corpus
 from harness.cli.main import main
@@ -172,6 +179,47 @@ def test_a_corpus_is_fetched(
     )
     said = check(told(capsys, "fetch", "maskbench", "--out", tmp_path / "corpora"), "fetch")
     assert said["corpus"] == "maskbench" and (Path(said["folder"]) / "one.json").is_file()
+
+
+@pytest.fixture
+def builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever version is asked for is built anew, and this environment is what is built."""
+
+    def build(source: Source, folder: Path, lock: int) -> None:
+        python = folder / "bin" / "python"
+        python.parent.mkdir(parents=True)
+        python.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
+        python.chmod(0o755)
+        made_for = {"distribution": source.distribution, "version": source.version, "from": source.target}
+        (folder / MARKER).write_text(json.dumps(made_for))
+
+    monkeypatch.setenv(environments.CACHE, str(tmp_path / "environments"))
+    monkeypatch.setattr(environments, "places", lambda names: {name: (name, "0") for name in names})
+    monkeypatch.setattr(environments, "_build", build)
+
+
+def test_check_tells_of_a_build_on_stderr(
+    builds: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("harness.backend.contract.checkup.run_checks", lambda *_: ())
+    assert main(["check", "xgrammar==0.1.19", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert strict(out)["backend"] == "xgrammar==0.1.19"
+    assert "building an environment for xgrammar==0.1.19 ..." in err
+
+
+def test_repro_tells_of_a_build_on_stderr(
+    builds: None, synthetic: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = replace(OUTLINES, python=str(tmp_path / "gone" / "bin" / "python"))
+    header = synthetic.info((gone,))
+    run = synthetic.write_run(
+        tmp_path / "run", [[(row(0, gone, 1, accepted=False), b"")]], header, [("mine", CASES[0])]
+    )
+    assert main(["repro", str(run), "star", "--backends", "outlines-core", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert strict(out)["backend"] == "outlines-core"
+    assert f"building an environment for outlines-core=={gone.version} ..." in err
 
 
 def test_whose_fault_it_is(

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import synthetic
-from failing import CASES, OUTLINES, QUOTE, finding, row
+from failing import CASES, OUTLINES, QUOTE, find_failure, finding, row
 from places import SUPPORT
 
 from harness.backend.arm import Arm
@@ -21,7 +21,6 @@ from harness.backend.vocabulary import byte_vocabulary, load_vocabulary
 from harness.cases.case import Case, Instance, case_id
 from harness.diagnose.repro import (
     Failure,
-    find_failure,
     replayed,
     show,
     show_shrunk,

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 import synthetic
-from failing import CASES, OUTLINES, row
+from failing import CASES, OUTLINES, find_failure, row
 
 from harness.backend.arm import Arm, arm
-from harness.diagnose.repro import find_failure
 from harness.errors import BadInput
 from harness.outcomes.answer import read_answer
 from harness.outcomes.repro_command import case_word, repro_words

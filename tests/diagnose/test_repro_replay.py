@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import synthetic
-from failing import CASES, OUTLINES, row
+from failing import CASES, OUTLINES, find_failure, row
 from miniatures.wrong_tokens import RefusesTheTokenName
 from places import SUPPORT
 
@@ -17,7 +17,7 @@ from harness.backend.grammar import Grammar
 from harness.backend.registry import library_of
 from harness.cases.case import Case, Instance, case_id
 from harness.cli.main import main
-from harness.diagnose.repro import Failure, find_failure, replayed, show, shrink_failure, to_json
+from harness.diagnose.repro import Failure, replayed, show, shrink_failure, to_json
 from harness.diagnose.repro.standalone import Shown, stand_alone
 from harness.diagnose.shrink import Outcome
 from harness.errors import BadInput

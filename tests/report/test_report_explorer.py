@@ -16,10 +16,10 @@ from types import ModuleType
 
 import pytest
 from browser import Browser
+from failing import find_failure
 from reported import EVIL, hostile_run, on_page, refusing_run
 
 from harness.backend.vocabulary import load_vocabulary
-from harness.diagnose.repro.find import find_failure
 from harness.report.cases.data import pack
 from harness.report.page.inputs import read_inputs
 from harness.report.page.page import write_report

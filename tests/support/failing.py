@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import synthetic
@@ -10,7 +11,11 @@ from harness.backend.arm import Arm
 from harness.backend.grammar import Grammar
 from harness.backend.vocabulary import load_vocabulary
 from harness.cases.case import Case, Instance, case_id
+from harness.diagnose import repro
 from harness.rows.row import Finding, Row
+
+find_failure = partial(repro.find_failure, say=print)
+"""What finds a failure for the tests; pytest keeps what it says of environments."""
 
 OUTLINES = Arm("outlines-core", "0.2.14", "", "outlines-core", ("json_schema", "regex", "choice"), "bitmask")
 

@@ -19,6 +19,7 @@ from typing import Any
 import histories
 import synthetic
 from decode_runs import Played, decoding
+from failing import find_failure
 from fuzzing import MARKUP, mutated_bytes, mutated_json, mutated_lines
 from measured import arm, steady, write_measurement
 from outputs import look_at_csv, look_at_markdown
@@ -30,7 +31,6 @@ from harness.cases.case_line import case_from_line, case_to_line
 from harness.cases.suite import deep, find_suite
 from harness.cases.suite import read_cases as cases_of_suite
 from harness.cli.output import plain
-from harness.diagnose.repro.find import find_failure
 from harness.errors import BadInput
 from harness.measure import show as measure_show
 from harness.measure.estimate import is_proven

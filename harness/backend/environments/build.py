@@ -60,7 +60,7 @@ def cache_folder() -> Path:
     return expanded(given).resolve() if given else cache_home() / "environments"
 
 
-def resolve(specs: Sequence[BackendSpec], say: Callable[[str], None] = print) -> list[Placed]:
+def resolve(specs: Sequence[BackendSpec], say: Callable[[str], None]) -> list[Placed]:
     """Returns each backend with the interpreter of an environment that holds it at its version: this one, or
     another, which is built if need be.
 
@@ -74,7 +74,7 @@ def resolve(specs: Sequence[BackendSpec], say: Callable[[str], None] = print) ->
     ]
 
 
-def environment_of(spec: str, say: Callable[[str], None] = print) -> Placed:
+def environment_of(spec: str, say: Callable[[str], None]) -> Placed:
     """Returns the backend that this text names, with the interpreter of an environment that holds it. Raises
     BadInput, also for several."""
     specs = parse_specs(spec)
@@ -83,7 +83,7 @@ def environment_of(spec: str, say: Callable[[str], None] = print) -> Placed:
     return resolve(specs, say)[0]
 
 
-def python_of(arm: Arm, say: Callable[[str], None] = print) -> str:
+def python_of(arm: Arm, say: Callable[[str], None]) -> str:
     """Returns the interpreter of an arm of a stored run; its environment is built again if it is gone.
 
     Raises BadInput.
@@ -148,7 +148,7 @@ def _made_for(folder: Path) -> dict[str, Any]:
         return {}
 
 
-def build(source: Source, say: Callable[[str], None] = print) -> Path:
+def build(source: Source, say: Callable[[str], None]) -> Path:
     """Returns the folder of the environment, which is built if it is not there. Raises BadInput.
 
     Only one process builds; a build that was killed is thrown away, because the marker is written last.

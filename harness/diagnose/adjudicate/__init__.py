@@ -101,7 +101,7 @@ class _PlannedCase:
 def adjudicate(
     folder: Path,
     settings: Settings,
-    say: Callable[[str], None] = print,
+    say: Callable[[str], None],
     step: Step = lambda done, total, doing: None,
 ) -> Summary:
     """Adjudicates a finished run and writes its `witnesses.jsonl`. Raises BadInput."""

@@ -135,7 +135,7 @@ def growth_over_releases(
     question: GrowthQuestion,
     good: str,
     bad: str,
-    say: Callable[[str], None] = print,
+    say: Callable[[str], None],
     releases: Callable[[str], list[str]] = released,
 ) -> GrowthBisection:
     """Measures every release from one to the other, and returns where the cost changed. Raises BadInput."""

@@ -183,7 +183,7 @@ def bisect(
     question: Question,
     good: str,
     bad: str,
-    say: Callable[[str], None] = print,
+    say: Callable[[str], None],
     releases: Callable[[str], list[str]] = released,
 ) -> BisectResult:
     """Walks the released versions between the two, and returns where the outcome changed. Raises BadInput,

@@ -64,7 +64,7 @@ def slowdown(
     metric: str,
     good: str,
     bad: str,
-    say: Callable[[str], None] = print,
+    say: Callable[[str], None],
     releases: Callable[[str], list[str]] = released,
 ) -> Slowdown:
     """Measures released versions between the two against the first, each in one interleaved run.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,13 +52,16 @@ def find_failure(
     vocabulary: str | None,
     number: int | None,
     check: str | None = None,
+    *,
+    say: Callable[[str], None],
 ) -> Failure:
     """Returns the worst failure of that case (given by name, id or `SUITE/ID`) and backend, of the first
     vocabulary with which it fails, the first of those that are equally bad: what an answer tells of the case.
     Raises BadInput.
 
     With a number, of the walks of that instance and of what checks found along it: the worst that fails, else
-    any. With a check, the worst finding of it, rather one that is not documented.
+    any. With a check, the worst finding of it, rather one that is not documented. `say` tells of an
+    environment that is built again.
     """
     info = read_info(folder)
     suites_and_cases = [(suite, case) for suite, _, case in read_cases(folder)]
@@ -85,7 +88,7 @@ def find_failure(
     instance = case.instances[along] if along is not None else Instance("", b"", None)
     whose = (row.backend, row.backend_version, row.options)
     its_arm = next(one for one in info.arms if (one.backend, one.version, one.options) == whose)
-    return Failure(row, case, instance, finding, info.timeout_s, info.memory_bytes, python_of(its_arm))
+    return Failure(row, case, instance, finding, info.timeout_s, info.memory_bytes, python_of(its_arm, say))
 
 
 def _along(row: Row, case: Case, finding: Finding | None) -> int | None:
