@@ -59,11 +59,11 @@ class Preparers:
     def __init__(
         self,
         workers: int,
-        unicode: Collection[str] = (),
-        made: Mapping[str, tuple[Instance, ...]] | None = None,
+        unicode: Collection[str],
+        made: Mapping[str, tuple[Instance, ...]] | None,
         *,
-        respell: bool = False,
-        bare: bool = False,
+        respell: bool,
+        bare: bool,
     ) -> None:
         self._workers = min(workers, MOST_WORKERS)
         self._unicode = unicode

@@ -45,7 +45,7 @@ def check_the_same_compile_gives_the_same_masks(subject: Subject) -> Iterator[Fi
         text = f"compiled once, the grammar is declined the second time: {type(error).__name__}: {error}"
         yield finding(subject, Place(0, (), b""), text)
         return
-    yield from _expect_the_same(subject, purpose, again, "compiled again, the grammar has another mask")
+    yield from _expect_the_same(subject, purpose, again)
 
 
 def check_a_bad_grammar_harms_nothing(subject: Subject) -> Iterator[Finding]:
@@ -167,11 +167,10 @@ def _second_grammar(subject: Subject) -> tuple[CompiledGrammar, list[int]]:
     raise NotApplicable("the adapter compiles no second grammar")
 
 
-def _expect_the_same(
-    subject: Subject, purpose: str, compiled: CompiledGrammar, text: str
-) -> Iterator[Finding]:
+def _expect_the_same(subject: Subject, purpose: str, compiled: CompiledGrammar) -> Iterator[Finding]:
     """Yields a finding for each sampled place where another compile of the case's grammar has another
     mask."""
+    text = "compiled again, the grammar has another mask"
     other = replace(subject, compiled=compiled)
     for place, grammar_object in standing(subject, purpose, few(subject)):
         before = look(subject, grammar_object)

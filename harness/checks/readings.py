@@ -20,12 +20,10 @@ def reading_of(subject: Subject, explains: Callable[[Automaton[Any]], bool]) -> 
     A reading that the backend states as its own comes before others, and one of another version of Unicode
     only where it is the backend's.
     """
-    return next(
-        (reading.cause for reading, language in readings(subject) if _holds(subject, explains, language)), ""
-    )
+    return next((reading.cause for reading, language in readings(subject) if _holds(explains, language)), "")
 
 
-def _holds(subject: Subject, explains: Callable[[Automaton[Any]], bool], language: Automaton[Any]) -> bool:
+def _holds(explains: Callable[[Automaton[Any]], bool], language: Automaton[Any]) -> bool:
     try:
         return explains(language)
     except NoOracle:

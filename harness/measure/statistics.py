@@ -24,6 +24,9 @@ Judgement = Literal["regressed", "improved", "equivalent", "inconclusive"]
 LEVEL = 0.99
 """The confidence level of every interval."""
 
+FALSE_SHARE = 0.01
+"""The largest share of the discoveries that may be false."""
+
 EXACT_FROM = 8
 """The number of forks from which on the signed-rank interval of this level is finite; below it, Student's t
 is used, nominal down to five."""
@@ -165,12 +168,12 @@ def chance(x: Sequence[float], margin: float) -> float:
     return 1 - student_cdf(beyond / error, len(values) - 1) if error else 0.0
 
 
-def false_discovery(chances: Sequence[float], rate: float = 0.01) -> list[bool]:
-    """Returns which discoveries remain if no more than this share of them may be false (Benjamini and
+def false_discovery(chances: Sequence[float]) -> list[bool]:
+    """Returns which discoveries remain if no more than FALSE_SHARE of them may be false (Benjamini and
     Hochberg's step-up)."""
     order = sorted(range(len(chances)), key=lambda index: chances[index])
     kept = max(
-        (rank for rank, index in enumerate(order, 1) if chances[index] <= rate * rank / len(chances)),
+        (rank for rank, index in enumerate(order, 1) if chances[index] <= FALSE_SHARE * rank / len(chances)),
         default=0,
     )
     kept_places = set(order[:kept])
@@ -188,7 +191,9 @@ def geometric_mean(values: Sequence[float] | NDArray[np.float64]) -> float:
     return math.exp(float(np.mean(np.log(np.asarray(values, float)))))
 
 
-def observed_quantile(values: Sequence[float] | NDArray[np.float64], share: float) -> float:
+def observed_quantile(
+    values: Sequence[float] | NDArray[np.float64] | NDArray[np.int64], share: float
+) -> float:
     """Returns the smallest of the values that at least this share of them does not exceed: of an even number
     the median is the lower one in the middle."""
     return float(np.quantile(np.asarray(values, float), share, method="inverted_cdf"))

@@ -38,7 +38,7 @@ def suite_word(suite: str) -> str:
     return suite if suite in suite_names() else f"CORPUS/{suite}"
 
 
-def spec_of(of: OfABackend, version: str, released: bool = True) -> str:
+def spec_of(of: OfABackend, version: str, released: bool) -> str:
     """Returns the backend as `--backends` takes it.
 
     A version with a local part (`1.0+inner-0.2`) names no release of an index, so it is left out.

@@ -118,14 +118,14 @@ def _gpu() -> str:
     version = _first_line("/proc/driver/nvidia/version").partition("Kernel Module")[2].split()
     if not version:
         return ""
-    names = [_value_of("Model", file) for file in sorted(glob("/proc/driver/nvidia/gpus/*/information"))[:1]]
+    names = [_model_in(file) for file in sorted(glob("/proc/driver/nvidia/gpus/*/information"))[:1]]
     return f"{''.join(names)} driver {version[0].partition('.')[0]}"
 
 
-def _value_of(name: str, path: str) -> str:
+def _model_in(path: str) -> str:
     try:
         with open(path) as file:
-            return next((line.partition(":")[2].strip() for line in file if line.startswith(name)), "")
+            return next((line.partition(":")[2].strip() for line in file if line.startswith("Model")), "")
     except OSError:
         return ""
 

@@ -105,9 +105,9 @@ def test_chance_is_small_only_beyond_the_margin() -> None:
 
 
 def test_false_discovery_steps_up() -> None:
-    assert false_discovery([0.001, 0.9, 0.004, 0.0075, 1.0], 0.01) == [True, False, True, False, False]
+    assert false_discovery([0.001, 0.9, 0.004, 0.0075, 1.0]) == [True, False, True, False, False]
     # The largest of three lies under its own line, and takes the others with it.
-    assert false_discovery([0.0099, 0.0098, 0.0097], 0.01) == [True, True, True]
+    assert false_discovery([0.0099, 0.0098, 0.0097]) == [True, True, True]
     assert false_discovery([]) == []
 
 

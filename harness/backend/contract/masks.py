@@ -30,7 +30,7 @@ def check_a_fill_overwrites_every_bit(adapter: Adapter) -> None:
         expect(
             bool((dirty == clean).all()),
             place,
-            f"filled into ones instead of zeros, {difference(place, dirty, clean)}",
+            f"filled into ones instead of zeros, {difference(dirty, clean)}",
         )
 
 
@@ -49,7 +49,7 @@ def check_a_filler_fills_as_a_fill_does(adapter: Adapter) -> None:
             expect(
                 bool((bitmask == expected).all()),
                 place,
-                f"filled by the filler, {difference(place, bitmask, expected)}",
+                f"filled by the filler, {difference(bitmask, expected)}",
             )
 
 
@@ -57,9 +57,7 @@ def check_a_fill_does_not_move(adapter: Adapter) -> None:
     for place in places(adapter):
         grammar_object, untouched = place.reach(), place.reach()
         first, second = place.mask(grammar_object), place.mask(grammar_object)
-        expect(
-            bool((first == second).all()), place, f"filled a second time, {difference(place, first, second)}"
-        )
+        expect(bool((first == second).all()), place, f"filled a second time, {difference(first, second)}")
         after, before = [
             (asked.is_accepting(), asked.is_terminated()) for asked in (grammar_object, untouched)
         ]
@@ -123,7 +121,7 @@ def check_a_batch_is_filled_row_by_row(adapter: Adapter) -> None:
         adapter.fill_bitmasks(objects, batch)
         for place, grammar_object, row in zip(reached, objects, batch, strict=True):
             single = place.mask(grammar_object)
-            expect(bool((row == single).all()), place, f"filled in a batch, {difference(place, row, single)}")
+            expect(bool((row == single).all()), place, f"filled in a batch, {difference(row, single)}")
     adapter.fill_bitmasks([], np.zeros((0, words), dtype=np.int32))
 
 

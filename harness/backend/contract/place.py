@@ -215,7 +215,7 @@ def allowed(place: Place, mask: Bitmask) -> NDArray[np.int64]:
     return allowed_tokens(mask, place.adapter.vocabulary.size)
 
 
-def difference(place: Place, one: Bitmask, other: Bitmask) -> str:
+def difference(one: Bitmask, other: Bitmask) -> str:
     """Returns how many bits differ, and the first few of them."""
     bits = np.flatnonzero(np.unpackbits((one ^ other).view(np.uint8), bitorder="little"))
     return f"they differ in {counted(len(bits), 'bit')}, e.g. {', '.join(str(int(bit)) for bit in bits[:4])}"

@@ -6,7 +6,6 @@ from __future__ import annotations
 import mmap
 import os
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -23,7 +22,7 @@ ENVIRONMENT = {
 }
 
 
-def module(name: str, python: str = sys.executable) -> list[str]:
+def module(name: str, python: str) -> list[str]:
     """Returns the command that runs a module of ours. Our package is found where this interpreter has it
     installed, and never in the current folder: a case's neighbour could be called `json.py`."""
     return [python, "-P", "-m", name]

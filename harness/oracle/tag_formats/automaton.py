@@ -34,7 +34,7 @@ class FormatAutomaton(Automaton[Key]):
         format: Format,
         documents_of: DocumentsOf,
         budget: Budget,
-        vocabulary: Vocabulary | None = None,
+        vocabulary: Vocabulary | None,
     ) -> None:
         self._budget = budget
         with budget.spending():

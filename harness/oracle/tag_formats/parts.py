@@ -103,10 +103,10 @@ class FreeText(Automaton[Reading]):
 
     def __init__(
         self,
-        patterns: Sequence[bytes] = (),
-        is_possible: Sequence[bool] = (),
-        excluded: Sequence[bytes] = (),
-        most_characters: int | None = None,
+        patterns: Sequence[bytes],
+        is_possible: Sequence[bool],
+        excluded: Sequence[bytes],
+        most_characters: int | None,
     ) -> None:
         self._free = (len(patterns),)
         self._most = most_characters

@@ -102,7 +102,7 @@ def answer_of(
     *,
     verb: str = "Use",
     whose: str = "the",
-    is_complete: bool = True,
+    is_complete: bool,
 ) -> Answer:
     """Returns the answer about the backends, on the largest vocabulary: smaller ones are for tests.
 

@@ -143,7 +143,7 @@ def _counted_lines(pair: Pair, on: Console) -> Iterator[str]:
         yield f"  ... and {len(pair.counted) - MOST_COUNTED} more"
 
 
-def measured_text(folder: Path, on: Console = PIPE) -> str:
+def measured_text(folder: Path, on: Console) -> str:
     """Returns what each arm takes, and whether the measurement may be believed."""
     figures, comparisons = Figures(read_measurement(folder)), conclude(folder)
     return f"{show.arms_text(figures, on)}\n\n{show.proof_text(figures, comparisons, on)}"

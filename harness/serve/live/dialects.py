@@ -43,8 +43,8 @@ def _field(name: str, *, text: bool = False) -> Fields:
     return lambda value: {name: json_text(value) if text else value}
 
 
-def _within(outer: str, inner: str) -> Fields:
-    return lambda value: {outer: {inner: value}}
+def _structured_output(name: str) -> Fields:
+    return lambda value: {"structured_outputs": {name: value}}
 
 
 def _response_format(schema: Any) -> dict[str, Any]:
@@ -65,11 +65,11 @@ def _structural_tag(tag: Any) -> dict[str, Any]:
 
 
 _STRUCTURED: dict[Dialect, Fields] = {
-    "json_schema": _within("structured_outputs", "json"),
-    "regex": _within("structured_outputs", "regex"),
-    "choice": _within("structured_outputs", "choice"),
-    "ebnf": _within("structured_outputs", "grammar"),
-    "lark": _within("structured_outputs", "grammar"),
+    "json_schema": _structured_output("json"),
+    "regex": _structured_output("regex"),
+    "choice": _structured_output("choice"),
+    "ebnf": _structured_output("grammar"),
+    "lark": _structured_output("grammar"),
     "structural_tag": _structural_tag,
 }
 _GUIDED: dict[Dialect, Fields] = {
