@@ -9,7 +9,8 @@ import pytest
 
 from harness.backend.grammar import Grammar
 from harness.cases.case import Case
-from harness.cases.rewrites import candidates, is_equivalent
+from harness.cases.rewrites.candidates import candidates
+from harness.cases.rewrites.equivalence import is_equivalent
 from harness.cases.rewrites.half_pairs import half_a_pair_matters
 from harness.oracle.judge import Unjudgeable, is_valid
 

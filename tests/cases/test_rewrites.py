@@ -15,12 +15,12 @@ from small_schemas import documents, scalars, whole_schema
 
 from harness.backend.grammar import Grammar
 from harness.cases.case import Case, case_id, json_text
-from harness.cases.rewrites import Rewrite, Rewriter, candidates, is_equivalent, rewrites
+from harness.cases.rewrites import Rewriter
 from harness.cases.rewrites import rewrite as rewrite_module
-from harness.cases.rewrites.candidates import LINE_BREAK
-from harness.cases.rewrites.equivalence import is_equivalent_to_all
+from harness.cases.rewrites.candidates import LINE_BREAK, candidates
+from harness.cases.rewrites.equivalence import is_equivalent, is_equivalent_to_all
 from harness.cases.rewrites.patterns import has_end
-from harness.cases.rewrites.rewrite import Change, Place, all_transformations
+from harness.cases.rewrites.rewrite import Change, Place, Rewrite, all_transformations, rewrites
 from harness.oracle.judge import Unjudgeable, is_valid
 
 NEW, OLD, OLDEST = "draft2020-12", "draft7", "draft4"

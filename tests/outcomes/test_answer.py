@@ -15,7 +15,8 @@ from harness.backend.grammar import Grammar
 from harness.cases.case import Case, Instance
 from harness.checks.documents import TOKENS_LEAD
 from harness.oracle.judge.second import violated_constraint
-from harness.outcomes.answer import Answer, CaseAnswer, Proof, evidence, read_answer, risks_by_backend
+from harness.outcomes.answer import Answer, CaseAnswer, evidence, read_answer, risks_by_backend
+from harness.outcomes.answer.cases import Proof
 from harness.outcomes.answer.certainty import RIGHT_OUTPUT
 from harness.outcomes.case_state import FAILED, CaseState
 from harness.outcomes.outcome import CaseRows, counts_of

@@ -4,10 +4,5 @@ the reference automaton before it is offered."""
 
 from __future__ import annotations
 
-from harness.cases.rewrites.candidates import Candidate as Candidate
-from harness.cases.rewrites.candidates import candidates as candidates
-from harness.cases.rewrites.equivalence import is_equivalent as is_equivalent
-from harness.cases.rewrites.rewrite import Rewrite as Rewrite
-from harness.cases.rewrites.rewrite import rewrites as rewrites
 from harness.cases.rewrites.rewriter import Rewriter as Rewriter
 from harness.cases.rewrites.rewriter import Rewritten as Rewritten

@@ -5,7 +5,6 @@ rewrites of the schemas that do not work, proven to mean the same and tried on t
 """
 
 from harness.diagnose.advise.advice import Advice, advise
-from harness.diagnose.advise.rewritten import Change
 from harness.diagnose.advise.stored import choice_of, no_document_sentence
 
-__all__ = ["Advice", "Change", "advise", "choice_of", "no_document_sentence"]
+__all__ = ["Advice", "advise", "choice_of", "no_document_sentence"]

@@ -4,18 +4,16 @@ In: the rows of a run, folded by arm. Out: one `Answer`, plain data, which the p
 terminal show in the same words.
 """
 
-from harness.outcomes.answer.answer import Answer, Risk, answer_of, read_answer, risks_by_backend
+from harness.outcomes.answer.answer import Answer, answer_of, read_answer, risks_by_backend
 from harness.outcomes.answer.backends import BackendAnswer, backends_of
-from harness.outcomes.answer.cases import CaseAnswer, Proof, Proofs, telling, together
+from harness.outcomes.answer.cases import CaseAnswer, Proofs, telling, together
 from harness.outcomes.answer.risks import evidence
 
 __all__ = [
     "Answer",
     "BackendAnswer",
     "CaseAnswer",
-    "Proof",
     "Proofs",
-    "Risk",
     "answer_of",
     "backends_of",
     "evidence",
