@@ -87,6 +87,11 @@ def arm_names(arms: Iterable[OfAVersion]) -> dict[tuple[str, str, str], str]:
     }
 
 
+def with_version(name: str, version: str) -> str:
+    """Returns the arm's name, and its version where that is not in the name."""
+    return name if not version or f"=={version}" in name else f"{name} {version}"
+
+
 @dataclass(frozen=True)
 class Arm:
     """One backend of a run, as its worker described it."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.backend.arm import arm_names, with_version
 from harness.checks import is_policy
 from harness.outcomes import delayed
 from harness.outcomes.answer import Answer, Proofs, answer_of, backends_of
@@ -102,20 +103,14 @@ class WorstRow:
 
 
 def _worst_failure(run: Path, info: RunInfo, fault: Fault, row: Row) -> WorstFailure:
-    versions = {arm.version for arm in info.arms if arm.backend == row.backend}
-    backend = (
-        row.backend
-        + (f"=={row.backend_version}" if len(versions) > 1 else "")
-        + (f":{row.options}" if row.options else "")
-    )
-    words = [*repro_words(run, row.suite, row.case_id, backend, row.vocabulary)]
-    if fault.finding is not None:
-        words += ["--check", fault.finding.check]
-    elif row.instance is not None:
-        words += ["--instance", str(row.instance)]
+    name = arm_names(info.arms)[row.backend, row.backend_version, row.options]
+    check = fault.finding.check if fault.finding is not None else ""
+    words = repro_words(run, row.suite, row.case_id, name, row.vocabulary, check)
+    if fault.finding is None and row.instance is not None:
+        words += ("--instance", str(row.instance))
     message = fault.finding.text if fault.finding is not None else row.text
     return WorstFailure(
-        fault.state, row.case, row.suite, f"{backend} {row.backend_version}".strip(), message, tuple(words)
+        fault.state, row.case, row.suite, with_version(name, row.backend_version), message, words
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from types import ModuleType
@@ -82,6 +83,16 @@ def test_the_terminal_names_the_worst(run: Path) -> None:
     found = run_summary.read_summary(run)
     assert found.worst is not None and found.worst.state == state_of(FAILURES[0])
     assert "worst failure (breaks): alpha" in run_summary.summary_text(found, PIPE)
+
+
+def test_the_terminal_says_a_version_once(synthetic: ModuleType, tmp_path: Path) -> None:
+    first = synthetic.ARMS[0]
+    arms = (first, replace(first, version="0.9"))
+    groups = [[(synthetic.row(backend_version=arm.version, accepted=False), b"")] for arm in arms[1:]]
+    run = synthetic.write_run(tmp_path, groups, synthetic.info(arms))
+    found = run_summary.read_summary(run)
+    assert found.worst is not None and found.worst.backend == "alpha==0.9"
+    assert found.worst.repro[4:6] == ("--backends", "alpha==0.9")
 
 
 def test_each_export_names_the_worst(run: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.backend.arm import Arm, arm_names
+from harness.backend.arm import Arm, arm_names, with_version
 from harness.errors import Incomplete
 from harness.measure.record import Recorded, has_measurement, read_measurement
 from harness.rows.again import is_live
@@ -28,11 +28,6 @@ class Side:
     def title(self) -> str:
         """Returns the name with the version."""
         return with_version(self.name, self.arm.version)
-
-
-def with_version(name: str, version: str) -> str:
-    """Returns the arm's name, and its version where that is not in the name."""
-    return name if not version or f"=={version}" in name else f"{name} {version}"
 
 
 def sides_of(folder: Path) -> list[Side]:

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from harness.backend.arm import are_versions
+from harness.backend.arm import are_versions, with_version
 from harness.errors import BadInput
 from harness.measure.estimate import Comparison
 from harness.measure.protocol import MeasuredArm
 from harness.outcomes import differences
-from harness.outcomes.compare import Counted, Pair, compare_arms, compare_runs, not_compared, with_version
+from harness.outcomes.compare import Counted, Pair, compare_arms, compare_runs, not_compared
 from harness.outcomes.differences import Changed
 from harness.outcomes.history import measurements
 from harness.outcomes.history.measurements import Entry, Series
