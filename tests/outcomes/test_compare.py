@@ -15,8 +15,8 @@ from report_folders import played, write_decoding
 
 from harness.cli.main import main
 from harness.measure.record import ROUNDS, read_measurement
-from harness.outcomes.compare import NO_BASELINE, compare_arms, compare_runs, gate_pairs, not_compared
-from harness.outcomes.compare.times import why_not_comparable
+from harness.outcomes.compare import compare_arms, compare_runs, gate_pairs, not_compared
+from harness.outcomes.compare.times import NO_BASELINE, why_not_comparable
 from harness.report.page.inputs import read_inputs
 from harness.report.page.sections import comparing
 from harness.report.page.verdict import verdict
