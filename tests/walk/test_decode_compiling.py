@@ -97,10 +97,10 @@ def test_a_compile_takes_no_time_of_the_loop(adapter: Gated, queue: CompileQueue
     ticket = queue.submit(regex("hang"))
     begun(adapter, "hang")
     queue.poll()
-    assert ticket.state == "pending" and queue.pending == 1
+    assert ticket.state == "pending"
     adapter.release("hang")
     settle(queue, ticket)
-    assert ticket.compiled is not None and queue.pending == 0
+    assert ticket.compiled is not None
 
 
 def test_requests_for_a_grammar_that_is_being_compiled_share_the_compile(

@@ -20,7 +20,6 @@ from typing import Literal
 
 from harness.backend.grammar import Adapter, CompiledGrammar, Grammar
 from harness.walk.loop.compile_job import CompileOutcome, CompileThreads, Failure, Job, compile_one
-from harness.walk.loop.ranks import Ranks
 
 State = Literal["pending", "ready", "failed"]
 How = Literal["hit", "miss", "shared", "timeout", "invalid", "unsupported", "fault"]
@@ -38,7 +37,7 @@ class Ticket:
     """One request's claim on a compiled grammar."""
 
     number: int
-    """The ticket's number, which is the same on all ranks."""
+    """The place of the ticket in the order of the requests, from 0."""
     grammar: Grammar
     state: State = "pending"
     how: How = "miss"
@@ -68,7 +67,7 @@ class _Waiting:
     since_poll: int
     compile: _Compile | None
     outcome: CompileOutcome | None = None
-    """The compile's outcome, as far as this rank knows it."""
+    """The compile's outcome, once it is known."""
 
 
 class CompileQueue:
@@ -77,9 +76,6 @@ class CompileQueue:
 
     `workers` 0 compiles within `submit`, as engines without a queue do; nothing is then given up. With
     `poll_interval_s` every poll waits up to that many seconds for what is pending.
-
-    With tensor parallelism (`ranks`), submits, cancels and polls must come in the same order on every rank,
-    and tickets, hits included, are settled only in `poll`, once all ranks agree.
     """
 
     def __init__(
@@ -91,21 +87,19 @@ class CompileQueue:
         timeout_s: float = 60.0,
         poll_interval_s: float = 0.0,
         most_polls: int | None = None,
-        ranks: Ranks | None = None,
     ) -> None:
         self.adapter = adapter
         self._caching = cache
         self._timeout_ns = round(timeout_s * 1e9)
         self._poll_interval_s = poll_interval_s
         self._most_polls = most_polls
-        self._ranks = ranks if ranks is not None and ranks.size > 1 else None
         self._threads = CompileThreads(adapter, workers) if workers else None
         self._cache: dict[Grammar, CompileOutcome] = {}
         self._under_way: dict[Grammar, _Compile] = {}
         self._compiles: dict[Job, _Compile] = {}
         self._pending: dict[int, _Waiting] = {}
         self._known: dict[int, _Waiting] = {}
-        """The pending tickets that have an outcome on this rank and wait for the other ranks."""
+        """The pending tickets whose outcome is known, until they are settled."""
         self._submitted = 0
         self.counts: dict[str, int] = dict.fromkeys(COUNTS, 0)
 
@@ -114,11 +108,6 @@ class CompileQueue:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    @property
-    def pending(self) -> int:
-        """Returns how many tickets are pending."""
-        return len(self._pending)
 
     def submit(self, grammar: Grammar) -> Ticket:
         """Asks for a grammar. Returns a ticket, which is settled already if that is possible at once."""
@@ -139,8 +128,7 @@ class CompileQueue:
         else:
             self._join(waiting, self._begin(grammar, self._threads))
         self.counts[f"cache_{ticket.how}"] += 1
-        if self._ranks is None:
-            self._settle()
+        self._settle()
         return ticket
 
     def poll(self, wait_s: float = 0.0) -> None:
@@ -259,37 +247,16 @@ class CompileQueue:
         self._known[waiting.ticket.number] = waiting
 
     def _settle(self) -> None:
-        """Settles the tickets whose outcome is known; with several ranks, those on which all ranks agree."""
-        ready: set[int] = set()
-        failed: dict[int, Failure] = {}
+        """Settles the tickets whose outcome is known."""
         for number, waiting in self._known.items():
-            assert waiting.outcome is not None
-            if isinstance(waiting.outcome.result, Failure):
-                failed[number] = waiting.outcome.result
+            del self._pending[number]
+            ticket, outcome = waiting.ticket, waiting.outcome
+            assert outcome is not None
+            if ticket.how == "miss":
+                ticket.compile_ns = outcome.compile_ns
+            if isinstance(outcome.result, Failure):
+                ticket.how, ticket.why, ticket.state = outcome.result.kind, outcome.result.why, "failed"
+                self.counts[ticket.how] += 1
             else:
-                ready.add(number)
-        if self._ranks is not None:
-            ready, failed = self._ranks.agree(ready, failed)
-        for number in sorted(ready):
-            self._make_ready(number)
-        for number in sorted(failed):
-            self._make_failed(number, failed[number])
-
-    def _make_ready(self, number: int) -> None:
-        waiting = self._pending.pop(number)
-        del self._known[number]
-        ticket, outcome = waiting.ticket, waiting.outcome
-        assert outcome is not None and not isinstance(outcome.result, Failure)
-        ticket.compiled = outcome.result
-        ticket.compile_ns = outcome.compile_ns if ticket.how == "miss" else None
-        ticket.state = "ready"
-
-    def _make_failed(self, number: int, failure: Failure) -> None:
-        waiting = self._pending.pop(number)
-        self._known.pop(number, None)
-        self._leave(waiting)
-        ticket, outcome = waiting.ticket, waiting.outcome
-        if outcome is not None and ticket.how == "miss":
-            ticket.compile_ns = outcome.compile_ns
-        ticket.how, ticket.why, ticket.state = failure.kind, failure.why, "failed"
-        self.counts[failure.kind] += 1
+                ticket.compiled, ticket.state = outcome.result, "ready"
+        self._known.clear()
