@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from html_page import render
 
 from harness.backend.arm import Arm
 from harness.backend.grammar import Grammar
@@ -20,7 +21,6 @@ from harness.outcomes.answer.cases import Proof
 from harness.outcomes.answer.certainty import RIGHT_OUTPUT
 from harness.outcomes.case_state import FAILED, CaseState
 from harness.outcomes.outcome import CaseRows, counts_of
-from harness.report.page.page import render
 from harness.rows.row import CHECKS_MODE, OUT_OF_TIME, Finding
 
 DECLINES = {"status": "unsupported", "phase": "compile", "accepted": None, "text": "no `contains` here"}

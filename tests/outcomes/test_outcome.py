@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from html_page import render
 
 from harness.backend.grammar import Grammar
 from harness.checks import checks, judging_dialects
@@ -29,7 +30,6 @@ from harness.outcomes.outcome import (
 from harness.outcomes.result import result_of
 from harness.report import run_summary
 from harness.report.cases.failing import OUTCOMES
-from harness.report.page.page import render
 from harness.rows.row import CHECKS_MODE, Finding
 from harness.text import Console
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from compared import NEW, OLD, write_run
+from html_page import render
 from junitparser import JUnitXml, Skipped
 
 from harness.cli.main import main
@@ -16,7 +17,6 @@ from harness.outcomes.gate import NO_BASE, Verdict
 from harness.outcomes.result import result_of
 from harness.report.export import junit, summary, write
 from harness.report.page.inputs import read_inputs
-from harness.report.page.page import render
 from harness.report.page.verdict import NOT_HELD, verdict
 from harness.rows.row import OUT_OF_TIME, Finding
 from harness.rows.store import PACKED, ROWS, packed

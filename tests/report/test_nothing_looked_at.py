@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from compared import NEW, OLD, write_run
+from html_page import render
 from synthetic import info, row
 from synthetic import write_run as write_groups
 
@@ -15,7 +16,6 @@ from harness.cli.main import main
 from harness.outcomes.answer import read_answer
 from harness.outcomes.result import result_of
 from harness.outcomes.summary import CheckSummary, read_arms
-from harness.report.page.page import render
 from harness.report.page.sections.checks import check_lines
 from harness.report.run_summary import read_summary, summary_text
 from harness.report.tables.instances import check_cell, terminal_text

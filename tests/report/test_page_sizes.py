@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from html_page import render
 from synthetic import ARMS, case, info, ns, row, write_run
 
 from harness.report.page.inputs import read_inputs
-from harness.report.page.page import render
 from harness.report.page.sections.sizes import Sized, scaling
 
 SIZES = {"small": 32_000, "middle": 128_256, "large": 262_144}

@@ -10,11 +10,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from html_page import Page
+from html_page import Page, render
 
 from harness.errors import BadInput
 from harness.report.figures import charts
-from harness.report.page.page import render, write_report
+from harness.report.page.page import write_report
 from harness.rows.row import CHECKS_MODE, Finding
 from harness.text import duration
 

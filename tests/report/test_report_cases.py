@@ -16,6 +16,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from html_page import render
 from report_schema import SCHEMA
 from reported import EVIL, Scripts, hostile_run, on_page, unpack
 
@@ -27,7 +28,7 @@ from harness.report.cases.explorer import LISTED
 from harness.report.cases.failing import shortened
 from harness.report.cases.groups import Signed, differs, grouped
 from harness.report.page.lines import Line, RunSeen
-from harness.report.page.page import render, write_report
+from harness.report.page.page import write_report
 from harness.rows.row import CHECKS_MODE, Finding
 from harness.rows.store import read_end, read_info, read_rows, read_samples
 

@@ -9,7 +9,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 from histories import write_conformance
-from html_page import Page
+from html_page import Page, render
 
 from harness.backend.arm import Arm
 from harness.outcomes.history.conformance import read_histories
@@ -22,7 +22,6 @@ from harness.report.page.inputs import Inputs, read_inputs
 from harness.report.page.lines import common, solved
 from harness.report.page.matrix import Matrix, matrix
 from harness.report.page.matrix_cells import NOT_JUDGED
-from harness.report.page.page import render
 from harness.report.page.sections.heat import heat_map
 from harness.report.page.sections.pareto import pareto
 from harness.report.run_summary import read_summary, summary_text

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from decode_runs import Played, decoding
 from histories import entry, write_entries
-from html_page import Page
+from html_page import Page, render
 from measured import arm, steady, write_measurement
 from report_folders import (
     ALPHA,
@@ -38,7 +38,6 @@ from harness.report.figures.estimates import Estimate, best, is_better, order, q
 from harness.report.page import decodes, kernels, matrix, sections
 from harness.report.page.cells import cell_of
 from harness.report.page.inputs import read_inputs
-from harness.report.page.page import render
 from harness.report.page.section import TABS, discovered_sections
 from harness.report.page.sections import comparing
 from harness.report.page.sections.batches import scaling

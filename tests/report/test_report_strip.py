@@ -9,13 +9,13 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from html_page import render
 from measured import Factor, arm, steady, write_measurement
 from report_folders import played, write_decoding, write_rows
 
 from harness.backend.arm import Arm
 from harness.cli.main import main
 from harness.report.page.inputs import Inputs
-from harness.report.page.page import render
 from harness.report.page.verdict import WORDS, verdict
 
 

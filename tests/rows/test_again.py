@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 import synthetic
 from decode_runs import Played, decoding
+from html_page import render
 from report_folders import STEPWISE, TEXTS, write_decoding, write_rows
 
 from harness.backend.arm import Arm
 from harness.cli.main import main, parser
-from harness.report.page.page import render
 from harness.rows.again import how_to_complete, more, resume, spec_of, suites_of
 from harness.rows.row import RunInfo
 from harness.rows.store import read_info

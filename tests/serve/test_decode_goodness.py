@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 import torch
 from decode_tools import an_arm_in_this_process
+from html_page import render
 
 import harness
 from harness.backend.grammar import Grammar, GrammarObject, MaskFormat
@@ -28,7 +29,6 @@ from harness.cli import main as cli
 from harness.errors import OK, BadInput
 from harness.measure.protocol import MeasuredArm
 from harness.oracle.reference import Reference
-from harness.report.page.page import render
 from harness.serve.decode import arm as arm_module
 from harness.serve.decode import engine as engine_module
 from harness.serve.decode import goodness, scoring, show

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Sequence
 from html.parser import HTMLParser
+from pathlib import Path
+
+from harness.report.page.page import write_report
 
 VOID = {"meta", "link", "br", "img", "input", "hr", "wbr"}
+
+
+def render(runs: Sequence[Path], trend: Path | None = None) -> str:
+    """Returns the page about the runs. Raises BadInput."""
+    with tempfile.TemporaryDirectory() as folder:
+        return write_report(list(runs), Path(folder), trend).read_text("utf-8")
 
 
 class Page(HTMLParser):

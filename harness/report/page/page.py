@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -62,11 +62,6 @@ def write_report(
 def _summaries(inputs: Inputs) -> Iterator[str]:
     for run, read in zip(inputs.runs, inputs.noticed, strict=True):
         yield from summary.files(result_of(run.folder, read=read)).values()
-
-
-def render(folders: Sequence[Path], trend: Path | None = None) -> str:
-    """Returns the page as text, the same for the same files. Raises BadInput."""
-    return _built(read_inputs(folders), trend, False)[0]
 
 
 def _built(
