@@ -347,3 +347,25 @@ def test_unevaluated_properties_leave_the_listed_order(kind: str, behind: bool) 
     schema = dict(parts[:: -1 if behind else 1]) | {"$defs": {"x": listed}}
     own = json_schema_automaton(json.dumps(schema), layout=LAYOUTS["compact"])
     assert own.accepts(b'{"b":1,"a":1}') and not own.accepts(b'{"a":1,"b":1}')
+
+
+@pytest.mark.parametrize(
+    "nothing", ["true", "{}", '{"$ref": "#/$defs/it"}', '{"allOf": [{"$ref": "#/$defs/it"}]}']
+)
+def test_items_of_which_nothing_is_asked_are_left_out_also_where_a_reference_says_so(nothing: str) -> None:
+    schema = f'{{"prefixItems": [{{"type": "null"}}], "items": {nothing}, "$defs": {{"it": true}}}}'
+    language = json_schema_automaton(schema, layout=replace(COMPACT, unlisted="never", further_items=False))
+    assert language.accepts(b"[null]") and not language.accepts(b"[null,1]")
+
+
+@pytest.mark.parametrize(
+    "never", ["false", '{"not": {}}', '{"$ref": "#/$defs/no"}', '{"allOf": [{"$ref": "#/$defs/no"}]}']
+)
+def test_an_alternative_without_other_names_is_one_also_where_a_reference_says_so(never: str) -> None:
+    one, other = (
+        f'{{"properties": {{{names}}}, "additionalProperties": {never}}}'
+        for names in ('"a": true, "b": true', '"c": true, "a": true')
+    )
+    schema = f'{{"anyOf": [{one}, {other}], "$defs": {{"no": false}}}}'
+    language = json_schema_automaton(schema, layout=replace(COMPACT, alternatives_agree=True))
+    assert language.accepts(b'{"c":1,"a":1}') and not language.accepts(b'{"a":1,"c":1}')

@@ -2,7 +2,8 @@
 
 Each value on the stack has a formula that is true of exactly those completions with which the values around
 it can still be completed as the schema wants. So a state is kept only if its topmost value can be completed,
-and a dead end is never entered. A layout says which spellings are allowed: of white space, the order of
+and a dead end is never entered, except in a layout in which alternatives agree: their orders are not asked
+whether some object keeps all of them. A layout says which spellings are allowed: of white space, the order of
 members, escapes, and forms of numbers.
 """
 
@@ -187,13 +188,13 @@ class JsonSchemaAutomaton(Automaton[Key]):
 
     def _orders(self, formulas: Formulas) -> tuple[Order, ...]:
         """The orders of the names that the formulas list, all of which a document has to keep."""
-        layout, places, applied = self.layout, self.schemas.places, self.schemas.applied
+        schemas, layout = self.schemas, self.layout
         if layout.order == "any":
             return ()
         required_first = layout.order == "required_first"
         if layout.alternatives_agree:
-            return orders_of_names(formulas, places, applied, required_first)
-        return (Order(names_in_order(formulas, places, applied, required_first)),)
+            return orders_of_names(formulas, schemas, required_first)
+        return (Order(names_in_order(formulas, schemas.places, schemas.applied, required_first)),)
 
     def _opened(self, formulas: Formulas, around: Any) -> Key:
         formulas = tuple(map(simple_items, formulas))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.oracle.json_schema.applied import Applied
 from harness.oracle.json_schema.atoms import AllMembers, AllNames, AtLeastProperties, HasName
 from harness.oracle.json_schema.formula import FALSE, Formula, parts_of, polarity, rewritten
 from harness.oracle.json_schema.parts import atoms_of
+
+if TYPE_CHECKING:
+    from harness.oracle.json_schema.schemas import Schemas
 
 Names = frozenset[str]
 
@@ -96,13 +99,14 @@ def names_in_order(
 
 
 def orders_of_names(
-    formulas: tuple[Formula, ...], places: Mapping[str, int], applied: Applied, required_first: bool
+    formulas: tuple[Formula, ...], schemas: Schemas, required_first: bool
 ) -> tuple[Order, ...]:
     """The orders that the alternatives of the formulas give to the names that they list, each once: a library
     that writes each alternative of an `anyOf` by itself has the names of each in an order of its own. Where
     several lists hold together (`allOf`, or `$ref` beside `properties`), the order of these is free, so they
     are taken the other way round too. Names that no alternative lists, and that must or must not be there,
     come last in each. With `required_first`, names that an alternative asks for come before its others."""
+    places, applied = schemas.places, schemas.applied
     kinds = (AllMembers, HasName) if required_first else (AllMembers,)
     alternatives = dict.fromkeys(each for formula in formulas for each in _alternatives(formula, kinds))
     every = atoms_of(formulas)
@@ -114,7 +118,7 @@ def orders_of_names(
         if lists or (alone and not listed):
             required = {value.name for value in atoms if isinstance(value, HasName)}
             is_closed = any(
-                isinstance(value, AllMembers) and value.others is FALSE and not value.patterns
+                isinstance(value, AllMembers) and schemas.answer(value.others) is False and not value.patterns
                 for value in atoms
             )
             orders += [Order(_joined(each, alone, required), is_closed) for each in (lists, lists[::-1])]

@@ -11,6 +11,7 @@ from typing import Any
 from harness.oracle.automaton import Automaton, NoOracle
 from harness.oracle.json_schema.applied import Applied
 from harness.oracle.json_schema.atoms import (
+    TYPES,
     AllItems,
     AllMembers,
     AtLeastItems,
@@ -137,6 +138,12 @@ class Schemas:
         Raises NoOracle for a schema that is defined by itself alone.
         """
         return self._restricted(formula, kind, ())
+
+    def answer(self, formula: Formula) -> bool | None:
+        """Is the formula true of every value (True) or of none (False), also where it refers to one that is
+        so? None for others, and for those of which more would have to be known than what they say."""
+        found = {self.restricted(formula, kind) for kind in TYPES}
+        return True if found == {TRUE} else False if found == {FALSE} else None
 
     def _restricted(self, formula: Formula, kind: JsonType, above: tuple[Hashable, ...]) -> Formula:
         found = self._restrictions.get((formula, kind))

@@ -91,7 +91,9 @@ def _only_listed(schemas: Schemas, formulas: tuple[Formula, ...], further_items:
             )
 
         listed = max((len(value.prefix) for value in of_all), default=0)
-        is_closed = listed and not further_items and all(value.rest in (TRUE, FALSE) for value in of_all)
+        is_closed = (
+            listed and not further_items and all(schemas.answer(value.rest) is not None for value in of_all)
+        )
         return atom(AllItems(tuple(map(at, range(listed))), FALSE if is_closed else at(listed)))
 
     return schemas.defined(("only listed", formulas), whole)
