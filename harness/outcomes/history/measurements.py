@@ -235,10 +235,14 @@ def _tracks(group: Iterable[Entry]) -> dict[str, list[Entry]]:
     return tracks
 
 
+def can_be_drawn(entry: Entry) -> bool:
+    """Returns whether the ratio is a number above 0."""
+    return 0 < entry.ratio < math.inf
+
+
 def is_sound(entry: Entry) -> bool:
-    """Returns whether something may be concluded from the ratio: its run is proven, and it is a number above
-    0."""
-    return entry.proven and 0 < entry.ratio < math.inf
+    """Returns whether something may be concluded from the ratio: its run is proven, and it can be drawn."""
+    return entry.proven and can_be_drawn(entry)
 
 
 def splice(group: Sequence[Entry], entries: Iterable[Entry]) -> list[Entry]:

@@ -11,8 +11,8 @@ from itertools import pairwise
 from markupsafe import Markup, escape
 
 from harness.outcomes.history.alert_rule import Event
-from harness.outcomes.history.measurements import Entry, Series
-from harness.text import counted, visible
+from harness.outcomes.history.measurements import Entry, Series, can_be_drawn
+from harness.text import counted, one_line
 
 RUNS = 120
 """The most runs that a chart shows: the last ones."""
@@ -20,10 +20,9 @@ RUNS = 120
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 420, 150, 46, 8, 26, 22
 
 
-def short(text: object, length: int) -> str:
+def short(text: str, length: int) -> str:
     """Returns a text from outside on one line of bounded length, with invisible characters spelled out."""
-    line = visible(str(text)[: length + 1].replace("\n", " ").replace("\t", " "))
-    return line if len(line) <= length else line[: length - 1] + "…"
+    return one_line(text, length, spelled=True)
 
 
 def day(time: str) -> str:
@@ -64,7 +63,7 @@ def chart(series: Series) -> Markup:
     """Returns the `<svg>`, whose colours are CSS variables; empty if no ratio can be drawn."""
     offset = max(0, len(series.entries) - RUNS)
     entries = series.entries[offset:]
-    finite = [entry.ratio for entry in entries if _drawable(entry)]
+    finite = [entry.ratio for entry in entries if can_be_drawn(entry)]
     if not finite:
         return Markup()
     room = max(0.12 * (max(finite) - min(finite)), 0.03 * max(finite))
@@ -78,7 +77,7 @@ def chart(series: Series) -> Markup:
         *_grid(scale),
         *_versions(entries, scale),
         *(_band(run, scale) for run in _runs(entries)),
-        *(_dot(number, entry, scale) for number, entry in enumerate(entries) if _drawable(entry)),
+        *(_dot(number, entry, scale) for number, entry in enumerate(entries) if can_be_drawn(entry)),
     ]
     for count, event in enumerate(series.events, 1):
         if event.at >= offset:
@@ -127,15 +126,11 @@ def _dot(number: int, entry: Entry, scale: Scale) -> Markup:
     )
 
 
-def _drawable(entry: Entry) -> bool:
-    return 0 < entry.ratio < math.inf
-
-
 def _runs(entries: tuple[Entry, ...]) -> list[list[tuple[int, Entry]]]:
     """Returns the stretches without a hole, each entry with its index."""
     runs: list[list[tuple[int, Entry]]] = [[]]
     for number, entry in enumerate(entries):
-        if _drawable(entry):
+        if can_be_drawn(entry):
             runs[-1].append((number, entry))
         elif runs[-1]:
             runs.append([])

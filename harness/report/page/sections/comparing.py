@@ -19,7 +19,7 @@ from harness.outcomes import differences
 from harness.outcomes.compare import Counted, Pair, compare_arms, compare_runs, not_compared
 from harness.outcomes.differences import Changed
 from harness.outcomes.history import measurements
-from harness.outcomes.history.measurements import Entry, Series
+from harness.outcomes.history.measurements import Series, can_be_drawn
 from harness.report.figures.forest import SIGNS, plot
 from harness.report.page.content import Content
 from harness.report.page.inputs import Inputs, Measured
@@ -245,7 +245,7 @@ def spark(series: Series) -> Markup:
     """Returns an inline `<svg>` with a point for each of the last SPARKS runs, and a triangle where the alert
     rule fired; empty for fewer than two points."""
     offset = max(0, len(series.entries) - SPARKS)
-    entries = [(number, entry) for number, entry in enumerate(series.entries[offset:]) if _drawable(entry)]
+    entries = [(number, entry) for number, entry in enumerate(series.entries[offset:]) if can_be_drawn(entry)]
     if len(entries) < 2:
         return Markup()
     low, high = min(entry.ratio for _, entry in entries), max(entry.ratio for _, entry in entries)
@@ -261,7 +261,7 @@ def spark(series: Series) -> Markup:
     title = f"{len(entries)} runs, {entries[0][1].ratio:.3f} to {entries[-1][1].ratio:.3f}; {series.state}"
     marks = Markup("")
     for event in series.events:
-        if event.at >= offset and _drawable(series.entries[event.at]):
+        if event.at >= offset and can_be_drawn(series.entries[event.at]):
             x, y = at(event.at - offset, series.entries[event.at].ratio).split(",")
             marks += Markup(
                 f'<path class="{"slower" if event.kind == "alert" else "faster"}" d="M{x} {y}l-3.5 -6h7z"/>'
@@ -271,7 +271,3 @@ def spark(series: Series) -> Markup:
     ).format(width, height, title, points) + Markup('{}<circle cx="{}" cy="{}" r="2"/></svg>').format(
         marks, *last
     )
-
-
-def _drawable(entry: Entry) -> bool:
-    return 0 < entry.ratio < math.inf
