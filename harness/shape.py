@@ -29,6 +29,7 @@ from typing import (
 )
 
 from harness.errors import BadInput
+from harness.text import one_line
 
 T = TypeVar("T")
 
@@ -37,6 +38,9 @@ LARGEST = 2**62
 
 DEEPEST = 200
 """Most levels of nesting in a record; ours have fewer than ten."""
+
+SHOWN = 80
+"""Most characters of a name or a value that a message shows."""
 
 LONGEST_LINE = 32 << 20
 """Most bytes of a line that is read. A file of a few kilobytes, if packed, may hold one that fills any
@@ -64,7 +68,7 @@ def json_line(content: bytes | str, where: str) -> Any:
         raise BadInput(f"{where}: nested too deeply; the file was changed or damaged") from error
     except ValueError as error:
         raise BadInput(
-            f"{where}: not JSON ({_short(str(error))}); the file was changed or damaged"
+            f"{where}: not JSON ({one_line(str(error), SHOWN)}); the file was changed or damaged"
         ) from error
     if text.count("[") + text.count("{") > DEEPEST and _is_deep(value):
         raise BadInput(f"{where}: nested too deeply; the file was changed or damaged")
@@ -153,7 +157,9 @@ def _shaped(kind: Any, value: Any, where: str, ready: Mapping[str, Any] = types.
         if not isinstance(value, dict):
             _refuse(where, "an object", value)
         of = arguments[1] if arguments else Any
-        return {name: _shaped(of, member, f"{where}/{_short(name)}") for name, member in value.items()}
+        return {
+            name: _shaped(of, member, f"{where}/{one_line(name, SHOWN)}") for name, member in value.items()
+        }
     return _scalar(kind, value, where)
 
 
@@ -249,7 +255,7 @@ def _dataclass(kind: Any, value: Any, where: str, ready: Mapping[str, Any]) -> A
     known = _fields(kind)
     for name in value:
         if name not in known or name in ready:
-            raise ValueError(f"{where}/{_short(str(name))} is no field that this version knows")
+            raise ValueError(f"{where}/{one_line(str(name), SHOWN)} is no field that this version knows")
     for name, is_required in known.items():
         if is_required and name not in value and name not in ready:
             raise ValueError(f"{where}/{name} is missing")
@@ -284,12 +290,8 @@ def _refuse(where: str, wanted: str, value: Any) -> NoReturn:
     }
     kind = kinds.get(type(value), "null")
     shown = (
-        f" ({_short(repr(value))})"
+        f" ({one_line(repr(value), SHOWN)})"
         if isinstance(value, str | float | bool) and len(repr(value)) < 100
         else ""
     )
     raise ValueError(f"{where or 'it'} is {kind}{shown} where {wanted} is expected")
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 80 else f"{text[:79]}…"

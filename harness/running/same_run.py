@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from harness.rows.row import RunInfo
+from harness.text import one_line
 
 FREE = {"run", "started", "argv", "machine", "jobs", "executor", "asked", "readings"}
 """The fields of a run's first line in which two parts of one run may differ."""
@@ -32,9 +33,4 @@ def _shortened(name: str, before: Any, after: Any) -> tuple[str, str]:
     if isinstance(before, dict):
         changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]
         before, after = {key: before.get(key) for key in changed}, {key: after.get(key) for key in changed}
-    return f"{name} {_brief(before)}", _brief(after)
-
-
-def _brief(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 160 else text[:157] + "..."
+    return f"{name} {one_line(str(before), 160)}", one_line(str(after), 160)
