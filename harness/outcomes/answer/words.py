@@ -48,7 +48,7 @@ def sentence(
         told, *also = (backend.without(lost) for backend in (best, *equals))
         whose, where, also_lost = "the", " where all could be measured", f" {lost_line(lost, noun)}"
     rest = [*_goes_wrong(told, *also).values(), *_refuses(told)]
-    fares = f"{_fares_of_all(told, noun, whose)}{_joined(rest)}{_open(told)}."
+    fares = f"{listed([_fares_of_all(told, noun, whose), *rest])}{_open(told)}."
     names = listed([best.name, *(other.name for other in equals)])
     if not is_of_use(best) and (equals or others):
         each = ", each of which" if equals else ""
@@ -102,7 +102,7 @@ def why_not_ranked(
 def unranked(why: str, judged: Sequence[BackendAnswer], noun: str) -> str:
     """Returns why none is put before another, and how each fares on its own cases."""
     fares = [
-        f"{backend.name} {_fares_of_all(backend, noun, 'its')}{_joined(_gravest(backend))}."
+        f"{backend.name} {listed([_fares_of_all(backend, noun, 'its'), *_gravest(backend)])}."
         for backend in judged[:MOST_UNRANKED]
     ]
     left = len(judged) - MOST_UNRANKED
@@ -252,7 +252,3 @@ def _cheaper(best: BackendAnswer, equals: Sequence[BackendAnswer]) -> str:
 def coded(constraint: str) -> str:
     """Returns the name of a constraint between backticks; a description as it stands."""
     return constraint if constraint in DESCRIPTIONS else f"`{constraint}`"
-
-
-def _joined(clauses: Sequence[str]) -> str:
-    return "".join(f", {clause}" for clause in clauses[:-1]) + (f" and {clauses[-1]}" if clauses else "")
