@@ -12,6 +12,7 @@ from dataclasses import replace
 from harness.diagnose.shrink.cut import cuts, text_cuts
 from harness.diagnose.shrink.patterns import smaller_regexes
 from harness.oracle.automaton import NoOracle
+from harness.oracle.ebnf.gbnf import operator
 from harness.oracle.lark.syntax import START, read_lark
 from harness.oracle.lark.tree import (
     Either,
@@ -24,8 +25,6 @@ from harness.oracle.lark.tree import (
     Span,
     Times,
 )
-
-_OPERATORS: dict[tuple[int, int | None], str] = {(0, None): "*", (1, None): "+", (0, 1): "?"}
 
 
 def smaller_larks(text: str) -> Iterator[str]:
@@ -172,11 +171,5 @@ def _written(expression: Expression, top: bool = False) -> str:
             body = _written(expression.body)
             if isinstance(expression.body, Times):
                 body = f" ({body.strip()})"
-            return body + _count(expression.low, expression.high)
+            return body + operator(expression.low, expression.high)
     return text if top else f" ({text.strip()})"
-
-
-def _count(low: int, high: int | None) -> str:
-    if (low, high) in _OPERATORS:
-        return _OPERATORS[low, high]
-    return f"{{{low},}}" if high is None else f"{{{low}}}" if low == high else f"{{{low},{high}}}"

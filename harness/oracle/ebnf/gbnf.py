@@ -112,13 +112,15 @@ def _item(node: Node) -> str:
         case Repeat():
             # An operator follows one item; GBNF has no two of them in a row.
             body = _item(node.body) if isinstance(node.body, Chars) else f"({_alternatives(node.body)})"
-            return body + _operator(node.low, node.high)
+            return body + operator(node.low, node.high)
         case Look():
             raise NoOracle("GBNF has no lookaround")
     return f"({_alternatives(node)})"
 
 
-def _operator(low: int, high: int | None) -> str:
+def operator(low: int, high: int | None) -> str:
+    """Returns what says behind an item how often it stands there; None is without end. Lark writes it so
+    too."""
     if (low, high) in _MARKS:
         return _MARKS[low, high]
     return f"{{{low}}}" if low == high else f"{{{low},{'' if high is None else high}}}"
