@@ -7,7 +7,9 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import Any, NamedTuple, Self
+
+from harness.oracle.judge.strict_json import no_constant
 
 MOST_BYTES = 1 << 16
 """The most bytes of a document that is read."""
@@ -73,7 +75,7 @@ def read_document(content: bytes) -> Value:
 
     skeleton = _STRING.sub(numbered, content.decode("utf-8"))
     try:
-        value = json.loads(skeleton, parse_float=Number, parse_int=Number, parse_constant=_no_constant)
+        value = json.loads(skeleton, parse_float=Number, parse_int=Number, parse_constant=no_constant)
     except RecursionError as error:
         raise ValueError("nests too deeply") from error
     if _depth(value) > DEEPEST:
@@ -82,10 +84,6 @@ def read_document(content: bytes) -> Value:
 
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _filled(value: Any, literals: list[str]) -> Value:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any
 
 from harness.oracle.judge.drafts import CLASSES, DIALECT_URI
-from harness.oracle.judge.strict_json import exact_double
+from harness.oracle.judge.strict_json import exact_double, no_constant
 
 _LIMITS = ("recursion limit exceeded", "number out of range")
 """What jiter says of a document that it will not read though it may be JSON."""
@@ -116,14 +116,10 @@ def _look_for_what_is_open(content: bytes) -> None:
 
     json.loads(
         content.decode("utf-8"),
-        parse_constant=_no_constant,
+        parse_constant=no_constant,
         parse_float=exact_double,
         object_pairs_hook=members,
     )
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _keyword(error: Any) -> str:

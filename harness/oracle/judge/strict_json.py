@@ -60,7 +60,7 @@ def parse_json(text: str) -> Any:
         return value
 
     value = json.loads(
-        text, parse_float=_decimal, parse_int=_integer, parse_constant=_no_constant, object_pairs_hook=members
+        text, parse_float=_decimal, parse_int=_integer, parse_constant=no_constant, object_pairs_hook=members
     )
     if twice:
         raise Unjudgeable(reason(f"the name {twice[0]!r} occurs twice in one object"))
@@ -81,7 +81,8 @@ def exact_double(literal: str) -> float:
     return value
 
 
-def _no_constant(name: str) -> NoReturn:
+def no_constant(name: str) -> NoReturn:
+    """Raises ValueError for NaN and the infinities, which Python's parser takes."""
     raise ValueError(f"{name} is not JSON")
 
 
