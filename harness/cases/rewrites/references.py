@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.cases.rewrites.merging import Collides, merged
-from harness.cases.subschemas import Schema, at, index, is_before_2019, put, subschemas_below
+from harness.cases.subschemas import Schema, at, is_before_2019, path_of, put, subschemas_below, without_keys
 
 LARGEST = 2000
 """Subschemas that are written while references are written out."""
@@ -27,16 +27,14 @@ def written_out(schema: Schema, part: Schema, draft: str) -> Schema:
             if reference in around:
                 raise Collides
             target = _target(schema, reference)
-            beside = {
-                key: value for key, value in node.items() if key not in ("$ref", "$defs", "definitions")
-            }
+            beside = without_keys(node, ("$ref", "$defs", "definitions"))
             found = written(target, (*around, reference))
             if is_before_2019(draft) or not isinstance(found, dict):
                 return found if isinstance(found, dict) or not beside else merged(beside, found)
             silent = {key: beside.pop(key) for key in ("title", "description", "default") if key in beside}
             both = merged(written(beside, around), {key: found[key] for key in found if key not in silent})
             return {**silent, **both} if isinstance(both, dict) else both
-        result: Any = {key: value for key, value in node.items() if key not in ("$defs", "definitions")}
+        result: Any = without_keys(node, ("$defs", "definitions"))
         for path, child in list(subschemas_below(result)):
             result = put(result, path, written(child, around))
         return result
@@ -52,13 +50,10 @@ def _target(schema: Schema, reference: Any) -> Schema:
         or not (reference == "#" or reference.startswith("#/"))
     ):
         raise Collides
-    target = schema
-    for step in reference.split("/")[1:]:
-        key = step.replace("~1", "/").replace("~0", "~")
-        try:
-            target = at(target, (index(key) if isinstance(target, list) else key,))
-        except (LookupError, TypeError, ValueError):
-            raise Collides from None
+    try:
+        target = schema if reference == "#" else at(schema, path_of(schema, reference))
+    except (LookupError, TypeError, ValueError):
+        raise Collides from None
     if not isinstance(target, dict | bool):
         raise Collides
     return target

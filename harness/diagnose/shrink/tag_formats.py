@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from harness.cases.subschemas import put
+from harness.cases.subschemas import Path, put, without_keys
 from harness.diagnose.shrink.cut import cuts, text_cuts
 from harness.diagnose.shrink.schemas import NOTHING, smaller_schemas
-
-Path = tuple[str | int, ...]
 
 
 def smaller_formats(form: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -20,7 +18,7 @@ def smaller_formats(form: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 for schema, _ in smaller_schemas(value["json_schema"], NOTHING):
                     yield put(form, (*path, "json_schema"), schema)
             yield from (put(form, path, inner) for inner in _formats_right_in(value))
-            yield from (put(form, path, _without(value, name)) for name in value)
+            yield from (put(form, path, without_keys(value, [name])) for name in value)
         elif isinstance(value, list):
             yield from (put(form, path, list(less)) for less in cuts(value) if less)
         elif isinstance(value, str) and path[-1] not in ("type", "style"):
@@ -43,7 +41,3 @@ def _formats_right_in(format: dict[str, Any]) -> Iterator[Any]:
             part = inner[-1] if isinstance(inner, list) and inner else inner
             if isinstance(part, dict) and "type" in part:
                 yield part
-
-
-def _without(form: dict[str, Any], name: str) -> dict[str, Any]:
-    return {key: value for key, value in form.items() if key != name}

@@ -15,6 +15,7 @@ from typing import Any
 
 from harness.backend.grammar import Grammar
 from harness.cases.case import json_text
+from harness.cases.subschemas import pointer
 
 _ANNOTATIONS = frozenset(
     {
@@ -81,7 +82,7 @@ def _parts(schema: Any, path: str) -> Iterator[str | Slot]:
     elif _is_written_out(schema):
         for number, (name, part) in enumerate(schema["properties"].items()):
             yield f"{', ' if number else '{'}{json_text(name)}: "
-            yield from _parts(part, f"{path}/{name.replace('~', '~0').replace('/', '~1')}")
+            yield from _parts(part, path + pointer((name,)))
         yield "}" if schema["properties"] else "{}"
     else:
         yield Slot(path, json_text(schema))
