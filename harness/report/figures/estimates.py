@@ -18,7 +18,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.measure.statistics import LEVEL, has_tail, quantile_interval, student_quantile
+from harness.measure.statistics import LEVEL, has_tail, observed_quantile, quantile_interval, student_quantile
 from harness.outcomes.outcome import Counts
 
 Z = NormalDist().inv_cdf(1 - (1 - LEVEL) / 2)
@@ -90,7 +90,7 @@ def quantile(groups: Sequence[NDArray[np.int64]], level: float) -> Estimate | No
     if not groups:
         return None
     values = np.concatenate(groups)
-    value = float(np.quantile(values, level, method="inverted_cdf"))
+    value = observed_quantile(values, level)
     few = not has_tail(level, len(values))
     if len(groups) < 2:
         return Estimate(value, few=few, why="one case")

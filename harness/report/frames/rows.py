@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.backend.arm import arm, arm_names
+from harness.measure.statistics import observed_quantile
 from harness.outcomes.controls import controls
 from harness.outcomes.outcome import Outcome, faults, is_documented, outcome, walk_verdict
 from harness.outcomes.result import Noticed
@@ -153,5 +154,5 @@ def _masks(of: ArmSummary, case: CaseSummary) -> Line:
     if not sum(map(len, fills)):
         return {}
     ns = np.concatenate(fills)
-    middle = float(np.quantile(ns, 0.5, method="inverted_cdf"))
+    middle = observed_quantile(ns, 0.5)
     return {"masks": len(ns), "mask_p50_us": middle / 1e3, "mask_max_us": int(ns.max()) / 1e3}

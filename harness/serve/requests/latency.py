@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from harness.errors import BadInput
-from harness.measure.statistics import has_tail
+from harness.measure.statistics import has_tail, observed_quantile
 from harness.walk.loop.outcome import ANSWERED, Completed
 
 LEVELS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
@@ -191,7 +191,5 @@ def percentiles(values: Sequence[float]) -> dict[str, float | None]:
     }
     for name, share in LEVELS.items():
         shown = len(values) > 0 and (name == "p50" or has_tail(share, len(values)))
-        by_name[name] = (
-            float(np.quantile(np.asarray(values, float), share, method="inverted_cdf")) if shown else None
-        )
+        by_name[name] = observed_quantile(values, share) if shown else None
     return by_name

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
+from harness.measure.statistics import geometric_mean
 from harness.outcomes.summary import ArmSummary, common_solved, pairs
 from harness.report.figures import plots
 from harness.report.page.chart import Chart
@@ -59,7 +60,7 @@ class Scaled:
 def _mean(values: list[int]) -> float | None:
     """Returns the geometric mean: the cases are the same ones with each vocabulary, and a median would leap
     where half of them are quick and half are slow."""
-    return float(np.exp(np.mean(np.log(np.maximum(values, 1))))) if values else None
+    return geometric_mean(np.maximum(values, 1)) if values else None
 
 
 def _failed(arm: ArmSummary) -> float | None:
