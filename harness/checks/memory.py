@@ -151,7 +151,7 @@ def _threads(adapter: Adapter) -> Iterator[str]:
         for threads in THREADS if before is not None else ():
             if threads != before:
                 adapter.threads = threads
-                yield f" on {threads} thread{'s' * (threads > 1)}"
+                yield f" on {counted(threads, 'thread')}"
     finally:
         adapter.threads = before
 

@@ -50,7 +50,7 @@ def _lines(backend: str, vocabulary: str, looked: Looked) -> Iterator[str]:
     yield f"{LOADERS[reading.loader]}; {_how(looked)}"
     for kind, count in reading.kinds.items():
         yield ""
-        yield f"{KINDS[kind]}: {count:,} id{'s' * (count != 1)}"
+        yield f"{KINDS[kind]}: {counted(count, 'id')}"
         of_kind = [each for each in looked.wrong if each["kind"] == kind]
         width = max(len(spelled_bytes(each["true"])) for each in of_kind[:LISTED])
         for each in of_kind[:LISTED]:

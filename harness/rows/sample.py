@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.rows.row import RunInfo
-from harness.text import some
+from harness.text import counted, some
 
 ONCE = {"quick": 20, "default": 12}
 """Most cases of a suite, by profile, in runs of before the field `cases_in_all`, which do not say how many
@@ -38,7 +38,7 @@ def _some_checks(checks: Sequence[str]) -> str:
     if not checks:
         return ""
     named = some([name.replace("_", " ") for name in checks], NAMED)
-    return f"a run of {len(checks)} check{'s' * (len(checks) > 1)} only: {named}"
+    return f"a run of {counted(len(checks), 'check')} only: {named}"
 
 
 def sample(suites: Mapping[str, Mapping[str, Any]], profile: str) -> str:

@@ -20,6 +20,7 @@ from harness.measure.kernels.timing import COPY, Point
 from harness.rows.appending import encoded, write_lines
 from harness.rows.folder import make_writable
 from harness.rows.machine import describe_machine, usable_processors
+from harness.text import counted
 
 FILE = "kernels.jsonl"
 FORMAT = 1
@@ -202,10 +203,7 @@ class KernelRun:
         last = None
         for point in self.plan.points(on_all_threads=threads > 1):
             if (now := (point.dtype, point.vocabulary)) != last:
-                self.say(
-                    f"time: {point.dtype}, vocabulary {point.vocabulary}, {threads} "
-                    f"thread{'s' * (threads > 1)}"
-                )
+                self.say(f"time: {point.dtype}, vocabulary {point.vocabulary}, {counted(threads, 'thread')}")
                 last = now
             kernels = [
                 kernel["kernel"]

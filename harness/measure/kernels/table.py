@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from harness.measure.kernels.session import FILE
 from harness.measure.kernels.stored import Row, StoredKernels
 from harness.measure.kernels.timing import COPY
-from harness.text import csv_text, duration, grid, markdown, markdown_table, one_line
+from harness.text import counted, csv_text, duration, grid, markdown, markdown_table, one_line
 
 WIDTH = 100
 OUTCOMES = ("passed", "failed", "refused", "crashed", "harness_error")
@@ -160,9 +160,7 @@ def _times(stored: StoredKernels, form: str | None) -> Iterable[str]:
         cells = {(row["kernel"], row["batch"]): _cell(row) for row in here}
         kernels = sorted(dict.fromkeys(row["kernel"] for row in here), key=lambda name: name == COPY)
         lines = [[kernel, *(cells.get((kernel, batch), "") for batch in batches)] for kernel in kernels]
-        title = (
-            f"{dtype}, vocabulary {vocabulary:,}, {_allowed(share)}, {threads} thread{'s' * (threads > 1)}"
-        )
+        title = f"{dtype}, vocabulary {vocabulary:,}, {_allowed(share)}, {counted(threads, 'thread')}"
         yield _title(title, form) + "\n" + _grid([f"batch {batch}" for batch in batches], lines, form)
 
 

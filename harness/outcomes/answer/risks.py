@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from harness.outcomes.answer.cases import DESCRIPTIONS, CaseAnswer, Proof, telling
 from harness.outcomes.answer.words import MOST_CONSTRAINTS, coded
 from harness.outcomes.case_state import CaseState
-from harness.text import listed, one_line, shorten, some
+from harness.text import counted, listed, one_line, shorten, some
 
 LONGEST_EVIDENCE = 160
 """Characters of what stands beside a state."""
@@ -49,7 +49,7 @@ def and_in_more(sentence: str, count: int) -> str:
     """Returns the sentence of a risk, and behind it that so many more cases share it."""
     if not count:
         return sentence
-    return f"{sentence} It is the same in {count} more case{'' if count == 1 else 's'}."
+    return f"{sentence} It is the same in {counted(count, 'more case')}."
 
 
 def _risk_sentence(state: CaseState, names: str, ending: str, proof: Proof | None) -> str:

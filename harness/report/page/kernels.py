@@ -16,7 +16,7 @@ from harness.measure.kernels.timing import COPY
 from harness.report.figures import charts, plots
 from harness.report.page.chart import Chart
 from harness.report.page.inputs import Inputs
-from harness.text import duration
+from harness.text import counted, duration
 
 MOST = 16
 """Kernels of a record, and shares with a chart."""
@@ -92,8 +92,8 @@ def _applied(number: int, name: str, stored: StoredKernels) -> Applied:
     machine, on = stored.run["machine"], stored.run["on"]
     where = on["name"] or machine.get("cpu_model_name", "CPU")
     about = (
-        f"On {stored.run['device']} ({str(where)[:80]}), torch {str(on['torch'])[:40]}, {threads} "
-        f"thread{'s' * (threads > 1)}"
+        f"On {stored.run['device']} ({str(where)[:80]}), torch {str(on['torch'])[:40]}, "
+        f"{counted(threads, 'thread')}"
     )
     about += (
         f"; {dtypes[0]}, vocabulary {vocabulary:,}. Dashed grey: a copy that touches as many bytes."
