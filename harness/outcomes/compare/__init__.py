@@ -18,4 +18,3 @@ from harness.outcomes.compare.pairs_text import pairs_json as pairs_json
 from harness.outcomes.compare.pairs_text import pairs_text as pairs_text
 from harness.outcomes.compare.runs import not_compared as not_compared
 from harness.outcomes.compare.runs import other_inputs_of as other_inputs_of
-from harness.outcomes.compare.times import NO_BASELINE as NO_BASELINE
