@@ -22,6 +22,9 @@ NARROWEST = 40
 MOST_LINES = 4
 """The most lines that one line is folded into; the middle of what is longer is left out."""
 
+MOST_FOLDED = 12
+"""The same for the sentences of an answer, which are ours."""
+
 Style = Literal["bad", "good", "open", "head"]
 
 CODES: dict[Style, str] = {"bad": "31", "good": "32", "open": "33", "head": "1"}

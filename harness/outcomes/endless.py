@@ -77,11 +77,15 @@ def _parts(counts: EndlessCounts) -> Iterator[str]:
     """Yields what one arm's outputs can go on in."""
     endless, possible = counts.endless, counts.possible
     if endless["white_space"]:
-        yield f"yes, in white space ({endless['white_space']} of {counted(possible['white_space'], 'case')})"
+        yield f"yes, in white space ({_share(endless, possible, 'white_space')})"
     else:
         yield f"not in white space ({counted(counts.longest_white_space or 0, 'character')} at most)"
     if endless["digits"]:
         bounded = f", though the schema bounds it in {counts.by_spelling}" if counts.by_spelling else ""
-        yield f"in the digits of a number ({endless['digits']} of {possible['digits']}{bounded})"
+        yield f"in the digits of a number ({_share(endless, possible, 'digits')}{bounded})"
     if endless["string"]:
-        yield f"in a string ({endless['string']} of {possible['string']})"
+        yield f"in a string ({_share(endless, possible, 'string')})"
+
+
+def _share(endless: Counter[Kind], possible: Counter[Kind], kind: Kind) -> str:
+    return f"{endless[kind]} of {counted(possible[kind], 'case')} looked at"

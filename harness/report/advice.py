@@ -13,7 +13,7 @@ from harness.outcomes.answer import BackendAnswer, CaseAnswer, evidence, risks_b
 from harness.outcomes.case_state import CaseState
 from harness.outcomes.repro_command import case_word
 from harness.rows.store import read_info
-from harness.text import Console, command, counted, duration, grid, listed, one_line, some
+from harness.text import MOST_FOLDED, Console, command, counted, duration, grid, listed, one_line, some
 
 MOST_LINES = 40
 """Schemas that the table names; those that work everywhere are left out first."""
@@ -23,8 +23,6 @@ MOST_NAMES = 4
 """Schemas that are named where several are refused for the same reason."""
 LONGEST_REASON = 60
 """Characters of a refusal."""
-MOST_FOLDED = 12
-"""Lines that one sentence takes at most."""
 
 
 def advice_text(advice: Advice, page: str, console: Console) -> str:

@@ -25,7 +25,7 @@ from harness.rows.ends import one_end_lines
 from harness.rows.row import Row, RunInfo, contested_lines, note
 from harness.rows.sample import sample_of
 from harness.rows.store import is_published, published_without, read_end, read_info, read_rows, read_samples
-from harness.text import Console, command, grid
+from harness.text import MOST_FOLDED, MOST_LINES, Console, command, grid
 
 ALWAYS = ("cases", "judged", "works", "failed")
 IF_ANY = (*(state.value for state in FAILED), "refused", "not_judged", "not_measured")
@@ -130,17 +130,12 @@ def next_commands(summary: RunSummary) -> dict[str, list[str]]:
 def summary_text(summary: RunSummary, on: Console) -> str:
     """Returns the summary: the sample and what was judged, a table for each group of backends, the worst
     failure and commands."""
-    first = [
-        line
-        for sentence in (
-            sample_of(summary.info),
-            note(summary.info),
-            *one_end_lines(summary.info),
-            *_answer_lines(summary),
-        )
-        if sentence
-        for line in on.fold(sentence)
+    told = [
+        *((sentence, MOST_LINES) for sentence in (sample_of(summary.info), note(summary.info)) if sentence),
+        *((sentences, MOST_FOLDED) for sentences in _answer_lines(summary)),
+        *((sentence, MOST_LINES) for sentence in one_end_lines(summary.info)),
     ]
+    first = [line for sentence, most in told for line in on.fold(sentence, most)]
     names = told_apart(
         [arm.name for arm in summary.arms],
         ([arm.version for arm in summary.arms], [arm.vocabulary for arm in summary.arms]),

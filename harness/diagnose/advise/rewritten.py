@@ -12,7 +12,7 @@ from harness.cases.case import Case
 from harness.cases.rewrites import Rewriter, Rewritten
 from harness.outcomes.answer import Answer, CaseAnswer
 from harness.outcomes.case_state import CaseState
-from harness.text import counted
+from harness.text import counted, our_command
 
 MOST_CASES = 30
 """Cases for which rewrites are looked for, those that the fewest backends work on first."""
@@ -72,7 +72,8 @@ def rewritten(
     tried: dict[tuple[str, str], list[Rewritten]] = {}
     every: dict[str, Case] = {}
     if wanting:
-        say(f"looking for rewrites of {counted(len(wanting), 'case')} that mean the same ...")
+        many, so_far = counted(len(wanting), "case"), our_command("table", str(folder), "summary")
+        say(f"looking for rewrites of {many} that mean the same; {so_far} answers without them ...")
     with Rewriter() as rewriter:
         for suite, case in wanting:
             at_fault = _keywords(seen[suite, case.id].all_faults, case)
