@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.backend.garbage import no_garbage_collection
 from harness.backend.grammar import Adapter, CompiledGrammar, Grammar, GrammarObject, overrides, unpack_mask
 from harness.backend.process.child import Answer, Handler
 from harness.backend.process.fork import peak_rss, reset_peak_rss
@@ -81,8 +82,7 @@ class MeasureHandler:
             "variant": self.variant,
         }
         gc.collect()
-        gc.disable()
-        try:
+        with no_garbage_collection():
             switches, busy, start = _switches(), time.process_time(), time.perf_counter_ns()
             arguments = {name: value for name, value in message.items() if name not in ("op", "number")}
             reply, blob = operations[message["op"]](**arguments)
@@ -93,8 +93,6 @@ class MeasureHandler:
                 "cpu_ns": int(busy * 1e9),
                 "switches": _switches() - switches,
             }, blob
-        finally:
-            gc.enable()
 
     def warm_up(self, offset: int, instance: int) -> Answer:
         """Compile the case for the first time in this process, and pass over its text until two passes

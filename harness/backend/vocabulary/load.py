@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
+from harness.backend.garbage import no_garbage_collection
 from harness.backend.vocabulary.families import FAMILIES
 from harness.backend.vocabulary.fetched import load_family, require_fetched
 from harness.backend.vocabulary.model import Vocabulary, byte_vocabulary
@@ -53,7 +53,9 @@ def load_vocabulary(name: str) -> Vocabulary:
     Raises BadInput if there is none, or if its files are not here yet (see `prepare_vocabulary`).
     """
     kind, source = vocabulary_kind(name)
-    with _no_garbage_collection():
+    # A vocabulary is hundreds of thousands of objects, all kept: looking for garbage among them more than
+    # doubles the time.
+    with no_garbage_collection():
         if kind == "hf":
             from harness.backend.vocabulary import huggingface
 
@@ -101,19 +103,6 @@ def vocabulary_kind(name: str) -> tuple[str, str]:
             return path.suffix[1:], name
     known = [*vocabulary_names(), "hf:NAME_OR_FOLDER", "tiktoken:NAME_OR_FILE", "gguf:FILE", *FAMILIES]
     raise BadInput(f'unknown vocabulary "{name}"{did_you_mean(plain, known)}')
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """A vocabulary is hundreds of thousands of objects, all kept: looking for garbage among them more than
-    doubles the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _tekken() -> Vocabulary:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
+from harness.backend.garbage import no_garbage_collection
 from harness.backend.grammar import (
     Adapter,
     CompiledGrammar,
@@ -115,11 +116,8 @@ class GrowthHandler:
         if "cpu_s" in message:
             allow_cpu_seconds(message["cpu_s"])
         gc.collect()
-        gc.disable()
-        try:
+        with no_garbage_collection():
             return operations[message["op"]](**arguments), b""
-        finally:
-            gc.enable()
 
     def compile(self) -> dict[str, Any]:
         """Compiles the grown grammar for the first time in this process, and fills the first mask.

@@ -4,10 +4,10 @@ affects all of them alike."""
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from harness.backend.garbage import no_garbage_collection
 from harness.measure.kernels.clock import Call, Clock
 
 SAMPLE_NS = 100_000
@@ -56,7 +56,8 @@ def by_turns(
     others go on.
     """
     samples_by_name = {}
-    with collector_off():
+    gc.collect()
+    with no_garbage_collection():
         for name, call in calls.items():
             try:
                 if rewarm:
@@ -85,16 +86,3 @@ def by_turns(
 
 def _is_finished(samples: Samples, effort: Effort) -> bool:
     return len(samples.totals_ns) >= effort.least and sum(samples.totals_ns) >= effort.budget_ns
-
-
-@contextmanager
-def collector_off() -> Iterator[None]:
-    """Returns a context without garbage collection."""
-    gc.collect()
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.backend.bridge.thinking import think_end
+from harness.backend.garbage import no_garbage_collection
 from harness.backend.grammar import Adapter
 from harness.backend.process.child import Answer, Handler
 from harness.backend.process.fork import peak_rss, reset_peak_rss
@@ -209,11 +210,10 @@ class DecodeHandler:
                 self.adapter.threads = asked.fill_threads
             loop = Loop(FewerRows(self.model, asked.batch), self.vocabulary, strategy, queue, options)
             gc.collect()
-            gc.disable()
-            self._reset_peak()
-            served = loop.serve(made)
+            with no_garbage_collection():
+                self._reset_peak()
+                served = loop.serve(made)
         finally:
-            gc.enable()
             self.adapter.threads = before
         if role == "constrained":
             self.outputs.setdefault(asked.plain, {done.name: done.ids for done in served.completed})
