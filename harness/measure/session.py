@@ -24,11 +24,19 @@ from harness.measure.engine import MeasureEngine
 from harness.measure.estimate import Comparison, compare, confirmation, flagged, undecided
 from harness.measure.figures import ALL, Figures
 from harness.measure.protocol import PROFILES, PROTOCOL, MeasuredArm, MeasureProfile, with_again
-from harness.measure.record import Measurement, MeasureRecorder, Trace, has_measurement, read_measurement
+from harness.measure.record import (
+    FIGURES,
+    Measurement,
+    MeasureRecorder,
+    Trace,
+    has_measurement,
+    read_measurement,
+)
 from harness.rows.folder import locked, now
 from harness.rows.machine import hardware, hardware_key
 from harness.rows.row import Row, RunInfo, verdict
 from harness.rows.store import has_begun, read_cases, read_info, read_rows
+from harness.running.leftovers import refuse_strangers
 from harness.running.looking import look_at
 from harness.running.session import Request as RunRequest
 from harness.running.session import run
@@ -71,6 +79,8 @@ def measure(request: MeasureRequest, say: Callable[[str], None]) -> tuple[Path, 
         raise BadInput(f"{request.out} holds a measurement already; give another --out")
     if request.out is not None and has_begun(request.out):
         raise BadInput(f"{request.out} holds a run already; give another --out")
+    if request.out is not None:
+        refuse_strangers(request.out, (FIGURES,))
     scouting = _scouting(request, profile)
     described = None if request.reference is None else _with_reference(scouting, request.reference, say)
     folder = run(scouting, say, lambda _: None, described).folder

@@ -20,6 +20,7 @@ from harness.rows.row import Row, RunInfo, makes_checks, row_from_json, untimed
 from harness.rows.store import has_begun, read_info, refuse_published
 from harness.rows.writer import Writer
 from harness.running.experiment import write_experiment_of_whole
+from harness.running.leftovers import OF_A_RUN, refuse_strangers
 from harness.running.planned_cases import digested
 from harness.running.same_run import first_difference
 
@@ -58,8 +59,7 @@ def merge(out: Path, folders: Sequence[Path], argv: Sequence[str]) -> Merged:
     """
     for folder in folders:
         refuse_published(folder, "merged", "merge the runs themselves")
-    if has_begun(out):
-        raise BadInput(f"{out} holds a run already; give another folder for the whole")
+    _refuse_occupied(out)
     first, *others = infos = [read_info(folder) for folder in folders]
     for folder, info in zip(folders[1:], others, strict=True):
         _belongs(first, info, folders[0], folder)
@@ -78,6 +78,7 @@ def merge(out: Path, folders: Sequence[Path], argv: Sequence[str]) -> Merged:
         _agree(part, parts[:place])
     make_writable(out)
     with locked(out):
+        _refuse_occupied(out)  # another process may have written there since
         shutil.copyfile(folders[0] / "cases.jsonl", out / "cases.jsonl")
         missing = 0
         with Writer(out, _header(infos, argv)) as writer:
@@ -94,6 +95,14 @@ def merge(out: Path, folders: Sequence[Path], argv: Sequence[str]) -> Merged:
     return Merged(
         out, len(parts), writer.statuses, missing, _missing_shards(infos) if missing else (), unfinished
     )
+
+
+def _refuse_occupied(out: Path) -> None:
+    """Raises BadInput if the whole would be written over something in the folder."""
+    otherwise = "give another folder for the whole"
+    if has_begun(out):
+        raise BadInput(f"{out} holds a run already; {otherwise}")
+    refuse_strangers(out, OF_A_RUN, otherwise)
 
 
 def _belongs(first: RunInfo, other: RunInfo, there: Path, here: Path) -> None:

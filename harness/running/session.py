@@ -43,6 +43,7 @@ from harness.rows.store import has_begun, read_info, refuse_published
 from harness.rows.writer import Writer
 from harness.running.coordinator import run_all
 from harness.running.experiment import write_experiment
+from harness.running.leftovers import OF_A_RUN, refuse_strangers
 from harness.running.limits import Limits, Progress
 from harness.running.looking import look_at
 from harness.running.planned_cases import put_back
@@ -157,6 +158,8 @@ def run(
     folder, run_id = _folder(request)
     check_named(suites, request.only)
     with locked(folder), named_by_errors(folder, request.out is None):
+        if not request.resume:
+            _refuse_occupied(folder)  # another run may have written there since
         if described is None:
             refuse_unreadable(suites)
             described = look_at(specs, names, say)
@@ -352,19 +355,24 @@ def _folder(request: Request) -> tuple[Path, str]:
     """Returns the run's folder, which is made if need be, and the run's id. Raises BadInput."""
     run_id = new_run_id()
     folder = request.out or Path("results") / "runs" / run_id
-    there = has_begun(folder)
     if request.resume:
         if request.out is None:
             raise BadInput("--resume needs --out: the folder of the run to go on with")
         refuse_published(folder, "resumed", "give another --out")
-        if not there:
+        if not has_begun(folder):
             raise BadInput(f"{folder}: no run here that has begun; leave --resume out")
         make_writable(folder, "make it writable, or go on in a copy")
         return folder, read_info(folder).run
-    if there:
-        raise BadInput(f"{folder} holds a run already; add --resume to go on with it, or give another --out")
+    _refuse_occupied(folder)
     make_writable(folder)
     return folder, run_id
+
+
+def _refuse_occupied(folder: Path) -> None:
+    """Raises BadInput if a new run would write over something in the folder."""
+    if has_begun(folder):
+        raise BadInput(f"{folder} holds a run already; add --resume to go on with it, or give another --out")
+    refuse_strangers(folder, OF_A_RUN)
 
 
 def _refuse_changes(then: RunInfo, now: RunInfo, folder: Path) -> None:

@@ -1,0 +1,50 @@
+"""Files of others that stand where we are about to write: nothing that a user made is written over."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.cases.case_line import LONGEST_CASE, case_from_line
+from harness.errors import BadInput
+from harness.rows.sessions import FILE as SESSIONS
+from harness.rows.store import EXPERIMENT, ROWS
+from harness.running.experiment import HEAD
+from harness.shape import bounded_lines
+
+OF_A_RUN = ("cases.jsonl", EXPERIMENT, ROWS, "samples.i64", SESSIONS)
+"""The names of the files that a run writes into its folder."""
+
+BEGINNING = b'{"kind":"run",'
+"""The beginning of a run's first line."""
+
+
+def refuse_strangers(
+    folder: Path, names: Sequence[str], otherwise: str = "give another --out, or move it away"
+) -> None:
+    """Raises BadInput, which says what to do otherwise, if a file of one of these names stands in a folder in
+    which nothing of ours has begun, and is none that we left behind before our first line was written."""
+    for path in (folder / name for name in names):
+        if os.path.lexists(path) and not _is_leftover(path):
+            raise BadInput(f"{path} is there, is no part of a run, and would be overwritten; {otherwise}")
+
+
+def _is_leftover(path: Path) -> bool:
+    """Could a run have left this file behind that was ended before its first line was whole?"""
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            if path.name == "cases.jsonl":
+                deque(map(case_from_line, bounded_lines(file, path, LONGEST_CASE)), maxlen=0)
+                return True
+            if path.name == EXPERIMENT and not path.with_name("cases.jsonl").exists():
+                return False  # a copy that a user made: a run writes the cases first
+            begins = {EXPERIMENT: HEAD.encode(), ROWS: BEGINNING}.get(path.name, b"")
+            content = file.read(len(begins) or 1)
+            # The file may have been cut off amid its beginning; one that begins in no such way must be empty.
+            return begins.startswith(content)
+    except (OSError, BadInput):
+        return False
