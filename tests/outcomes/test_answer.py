@@ -246,7 +246,7 @@ def test_where_more_outputs_are_right_than_cases_work_the_faults_between_are_tol
     answer = _answer(synthetic, tmp_path, [{}] * 5, [{}, {}, fault, crash, IGNORES])
     assert answer.sentence.endswith(
         " beta:any_whitespace=false gives right output in 3, breaks on 1, is silently wrong in 1 "
-        "(`xs.contains`) and has another fault in 1."
+        "(`xs.contains`) and has another fault in 1 of those with right output."
     )
     assert RIGHT_OUTPUT in answer.certainty
     fewer = _answer(synthetic, tmp_path / "fewer", [{}] * 3, [{}, {}, crash])
@@ -524,7 +524,7 @@ def test_another_fault_is_named_where_words_say_it(synthetic: ModuleType, tmp_pa
     name = "beta:any_whitespace=false"
     assert answer.sentence.endswith(
         f"{name} gives right output in 2, is silently wrong in 1 (`xs.contains`) and has another fault in 2 "
-        "(bytes that are no UTF-8)."
+        "of those with right output (bytes that are no UTF-8)."
     )
     assert [evidence(case) for case in answer.backends[1].cases[:2]] == [
         "bytes that are no UTF-8",
