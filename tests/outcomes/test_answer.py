@@ -447,7 +447,7 @@ def test_backends_that_are_left_may_fare_like_those_before_them(
     type_is_not_kept = {"findings": (Finding(TOKENS_LEAD, 0, "allows 5", "keyword_type", under=5),)}
     answer = _answer(synthetic, tmp_path, [{}, {}], [{}, REFUSES], [{}, IGNORES], [{}, type_is_not_kept])
     assert answer.sentence.endswith(
-        "gamma works on 1 and is silently wrong in 1 (`xs.contains`). One more fares no better."
+        "gamma works on 1 and is silently wrong in 1 (`xs.contains`). One more is ranked behind."
     )
 
 

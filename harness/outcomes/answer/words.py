@@ -182,7 +182,7 @@ def _others(others: Sequence[BackendAnswer]) -> Iterator[str]:
     left = {fares: len(names) for fares, names in alike.items() if fares not in told}
     unjudged = left.pop(UNJUDGED, 0)
     if more := sum(left.values()):
-        yield "One more fares no better." if more == 1 else f"{more:,} more fare no better."
+        yield "One more is ranked behind." if more == 1 else f"{more:,} more are ranked behind."
     if unjudged:
         yield f"One more {UNJUDGED}." if unjudged == 1 else f"{unjudged:,} more were not judged."
 
