@@ -14,18 +14,19 @@ from harness.outcomes import delayed
 from harness.outcomes.answer import Answer, Proofs, answer_of, backends_of
 from harness.outcomes.case_state import FAILED, CaseState
 from harness.outcomes.delayed import Delayed, DelayedCases
-from harness.outcomes.metrics import METRICS, few, values_of
+from harness.outcomes.metrics import METRICS, values_of
 from harness.outcomes.outcome import Fault, in_words, worst_fault
 from harness.outcomes.repro_command import repro_words
 from harness.outcomes.slow_compiles import Compiles, Tail
 from harness.outcomes.summary import ArmSummary, each_taken_in, summarize
 from harness.report.labels import told_apart
-from harness.report.values import heading, number
+from harness.report.side_by_side import Column, Section, percentile, side_by_side
+from harness.report.values import number
 from harness.rows.ends import one_end_lines
 from harness.rows.row import Row, RunInfo, contested_lines, note
 from harness.rows.sample import sample_of
 from harness.rows.store import is_published, published_without, read_end, read_info, read_rows, read_samples
-from harness.text import MOST_FOLDED, MOST_LINES, Console, command, grid
+from harness.text import MOST_FOLDED, MOST_LINES, Console, command
 
 ALWAYS = ("cases", "judged", "works", "failed")
 IF_ANY = (*(state.value for state in FAILED), "refused", "not_judged", "not_measured")
@@ -143,13 +144,8 @@ def summary_text(summary: RunSummary, on: Console) -> str:
     judged = judged_lines(summary.arms, names, {summary.info.effort})
     first += [line for sentence in judged for line in on.fold(sentence)]
     parts = ["\n".join(first)]
-    fit = max(1, (on.width - 25) // 13)
     columns = [_column(arm) for arm in summary.arms]
-    for start in range(0, len(columns), fit):
-        chosen = columns[start : start + fit]
-        parts.append(grid("", [heading(arm) for arm in chosen], _sections(chosen), on.width, on.styled))
-    if any(cell.startswith("~") for section in _sections(columns) for _, cells in section for cell in cells):
-        parts[-1] += "\n~ fewer than ten values lie beyond this percentile"
+    parts += side_by_side(columns, _sections, on.width, on.styled)
     after = [
         *_contested(summary, on),
         *_failure(summary, on),
@@ -241,7 +237,7 @@ def _commands(summary: RunSummary, on: Console) -> list[str]:
     ]
 
 
-def _column(arm: ArmSummary) -> dict[str, Any]:
+def _column(arm: ArmSummary) -> Column:
     who = {
         "backend": arm.backend,
         "options": arm.options,
@@ -254,7 +250,7 @@ def _column(arm: ArmSummary) -> dict[str, Any]:
     return who | {"checks": f"{failing}/{len(checks)}" if checks else ""} | values_of(arm)
 
 
-def _sections(columns: Sequence[dict[str, Any]]) -> list[list[tuple[str, list[str]]]]:
+def _sections(columns: Sequence[Column]) -> list[Section]:
     """Cases, shares, walks and times, as rows of cells."""
 
     def rows(names: Iterable[str]) -> list[tuple[str, list[str]]]:
@@ -267,15 +263,10 @@ def _sections(columns: Sequence[dict[str, Any]]) -> list[list[tuple[str, list[st
     if any(column["checks"] for column in columns):
         cases.append(("Checks failing", [column["checks"] or "-" for column in columns]))
     times = [
-        (f"{name.upper()} {level}", [_time(column, name, level) for column in columns])
+        (f"{name.upper()} {level}", [percentile(column, name, level) for column in columns])
         for name, level in TIMES
     ]
     return [cases, rows(SHARES), [*times, *rows(["peak_rss"])]]
-
-
-def _time(column: dict[str, Any], name: str, level: str) -> str:
-    value = number(column[f"{name}_{level}_us"], "us")
-    return f"~{value}" if value != "-" and few(level, int(column[f"{name}_n"])) else value
 
 
 def to_json(summary: RunSummary) -> dict[str, Any]:

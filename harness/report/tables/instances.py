@@ -11,8 +11,9 @@ import pandas as pd
 
 from harness.checks import is_policy
 from harness.errors import BadInput, did_you_mean
-from harness.outcomes.metrics import DISTRIBUTIONS, METRICS, QUANTILES, few, values_of
+from harness.outcomes.metrics import DISTRIBUTIONS, METRICS, QUANTILES, values_of
 from harness.outcomes.summary import ArmSummary, CheckSummary, read_arms
+from harness.report.side_by_side import Column, Section, percentile, side_by_side
 from harness.report.values import heading, number
 from harness.rows.row import Row, verdict
 from harness.rows.store import read_rows
@@ -202,23 +203,19 @@ def backend_text(frame: pd.DataFrame, width: int = 80, styled: bool = False) -> 
     """Returns the frame of `metrics_frame` with a metric per line, the arms side by side as far as they fit
     into the width."""
     lines = [dict(zip(map(str, frame.columns), line, strict=True)) for line in _lines(frame)]
-    fit = max(1, (width - 25) // 13)
-    parts = []
-    for start in range(0, len(lines), fit):
-        chosen = lines[start : start + fit]
-        parts.append(grid("", [heading(line) for line in chosen], list(_sections(chosen)), width, styled))
-    if any("~" in cell for section in _sections(lines) for _, cells in section for cell in cells):
-        parts.append("~ fewer than ten values lie beyond this percentile")
-    return "\n".join(parts)
+    return "\n".join(side_by_side(lines, _sections, width, styled))
 
 
-def _sections(lines: Sequence[dict[Any, Any]]) -> Iterator[list[tuple[str, list[str]]]]:
+def _sections(lines: Sequence[Column]) -> list[Section]:
+    sections = []
     for name, distribution in DISTRIBUTIONS.items():
         short = distribution.title.split(",")[0]
-        yield [
-            (f"{short} {level}", [_level(line, name, level) for line in lines])
-            for level in ("avg", *QUANTILES)
-        ]
+        sections.append(
+            [
+                (f"{short} {level}", [percentile(line, name, level) for line in lines])
+                for level in ("avg", *QUANTILES)
+            ]
+        )
     titles = {"cases": "CASES", "share": "", "walks": "WALKS", "us": "", "bytes": ""}
     # A unit of which nothing is known here stands last, under its own name.
     for unit in dict.fromkeys([*titles, *(metric.unit for metric in METRICS.values())]):
@@ -229,9 +226,5 @@ def _sections(lines: Sequence[dict[Any, Any]]) -> Iterator[list[tuple[str, list[
             if metric.unit == unit
         ]
         if rows:
-            yield [(title, [""] * len(lines)), *rows] if title else rows
-
-
-def _level(line: dict[Any, Any], name: str, level: str) -> str:
-    value = number(line[f"{name}_{level}_us"], "us")
-    return f"~{value}" if few(level, int(line[f"{name}_n"])) and value != "-" else value
+            sections.append([(title, [""] * len(lines)), *rows] if title else rows)
+    return sections
