@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from miniatures.injected import Unprintable
 from miniatures.wrong_kernels import WRONG, right
 from places import SUPPORT
 
@@ -82,6 +83,14 @@ def test_a_kernel_that_raises_at_once_refuses() -> None:
 
     seen = examine(refuses, PROBES[0], "float32", "cpu")
     assert (seen.outcome, seen.text) == ("refused", "NotImplementedError: not here")
+
+
+def test_an_error_without_a_message_is_told_by_its_name() -> None:
+    def refuses(*_: object) -> None:
+        raise Unprintable
+
+    seen = examine(refuses, PROBES[0], "float32", "cpu")
+    assert (seen.outcome, seen.text) == ("refused", "Unprintable: (its message cannot be printed)")
 
 
 def test_a_nan_may_become_another_nan() -> None:

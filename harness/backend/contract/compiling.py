@@ -6,6 +6,7 @@ import gc
 
 from harness.backend.contract.place import OPEN, NotApplicable, expect, paths, refusals, starts
 from harness.backend.grammar import DIALECTS, Adapter, Dialect, Grammar, InvalidGrammar, UnsupportedGrammar
+from harness.errors import describe
 
 MALFORMED: dict[Dialect, tuple[str, ...]] = {
     "regex": ("(", "[a"),
@@ -124,5 +125,5 @@ def _outcome(adapter: Adapter, grammar: Grammar) -> str:
     except (UnsupportedGrammar, InvalidGrammar) as declined:
         return f"raises {type(declined).__name__}"
     except Exception as error:
-        return f"raises {type(error).__name__}: {error}"
+        return f"raises {describe(error)}"
     return "succeeds"

@@ -9,7 +9,7 @@ from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import BadInput
+from harness.errors import BadInput, describe
 from harness.text import one_line
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _listed(folder: Path, own: Mapping[int, AddedToken], special: Collection[str
         ]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         what = "" if is_older else f'"{TABLE}" is '
-        reason = one_line(f"{type(error).__name__}: {error}")[:200]
+        reason = one_line(describe(error))[:200]
         raise BadInput(f"{path}: {what}no table of added tokens ({reason})") from error
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from harness.errors import describe
 from harness.measure.kernels.situations import ODD_BITS, Probe, Situation, situation
 from harness.text import one_line
 
@@ -65,7 +66,7 @@ def examine(apply: Callable[..., object], probe: Probe, dtype: str, device: str)
 
 def error_text(error: BaseException) -> str:
     """Returns the error in one line."""
-    return f"{type(error).__name__}: {one_line(' '.join(str(error).split()))}"[:LONGEST_TEXT]
+    return one_line(describe(error), folded=True)[:LONGEST_TEXT]
 
 
 def differences(actual: torch.Tensor, expected: torch.Tensor, dtype: str) -> int:
