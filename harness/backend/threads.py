@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.backend.contract.place import accepted
+from harness.backend.contract.place import TAG, accepted
 from harness.backend.declared import adapter_of, refuse_wrongly_declared
 from harness.backend.describe import refuse_lost_vocabularies
 from harness.backend.grammar import (
@@ -49,7 +49,6 @@ _OTHER_SCHEMA = (
     '{"type": "object", "properties": {"city": {"type": "string"}, "near": {"type": "array", "items": {'
     '"type": "object", "properties": {"km": {"type": "number"}}, "required": ["km"]}}}, "required": ["city"]}'
 )
-_TAG = '{"triggers": ["<f>"], "structures": [{"begin": "<f>", "schema": {"type": "integer"}, "end": "</f>"}]}'
 _SUMS = 'root ::= term ("+" term)*\nterm ::= [0-9]+ | "(" root ")"\n'
 
 SAMPLES: tuple[tuple[Grammar, tuple[bytes, bytes]], ...] = (
@@ -65,7 +64,7 @@ SAMPLES: tuple[tuple[Grammar, tuple[bytes, bytes]], ...] = (
     (Grammar("ebnf", _SUMS), (b"1+(2+(34+5)+6)+7", b"((8))+90")),
     (Grammar("lark", "start: /[ab]/ /[0-9]+/\n"), (b"a123456", b"b7890")),
     (Grammar("choice", '["alpha", "alpine", "beta", "betray"]'), (b"alpine", b"betray")),
-    (Grammar("structural_tag", _TAG), (b"say <f>12</f> and <f>345</f>", b"<f>6</f>")),
+    (Grammar("structural_tag", TAG), (b"say <f>12</f> and <f>345</f>", b"<f>6</f>")),
 )
 """Grammars, each with two outputs of it."""
 

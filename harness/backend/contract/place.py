@@ -37,7 +37,7 @@ NOTHING_COMPILES = "the adapter compiles none of the sample grammars"
 """The reason where nothing of an adapter can be tried."""
 
 
-_TAG = '{"triggers": ["<f>"], "structures": [{"begin": "<f>", "schema": {"type": "integer"}, "end": "</f>"}]}'
+TAG = '{"triggers": ["<f>"], "structures": [{"begin": "<f>", "schema": {"type": "integer"}, "end": "</f>"}]}'
 
 OPEN: tuple[tuple[Grammar, bytes], ...] = (
     (Grammar("regex", "[ab][0-9]+"), b"a12"),
@@ -45,7 +45,7 @@ OPEN: tuple[tuple[Grammar, bytes], ...] = (
     (Grammar("json_schema", '{"type": "integer"}'), b"12"),
     (Grammar("ebnf", "root ::= [ab] [0-9]+\n"), b"a12"),
     (Grammar("lark", "start: /[ab]/ /[0-9]+/\n"), b"a12"),
-    (Grammar("structural_tag", _TAG), b"<f>12</f>"),
+    (Grammar("structural_tag", TAG), b"<f>12</f>"),
 )
 """A grammar and an output of it; outside of the tag's own text more than one byte may come next everywhere,
 so that a backend that allows only the canonical one of the forced tokens keeps the contract too."""
@@ -56,7 +56,7 @@ FORCED: tuple[tuple[Grammar, bytes], ...] = (
     (Grammar("json_schema", '{"enum": ["abc", "abd"]}'), b'"abc"'),
     (Grammar("ebnf", 'root ::= "ab" [cd] [0-9]\n'), b"abc1"),
     (Grammar("lark", 'start: "ab" /[cd]/ /[0-9]/\n'), b"abc1"),
-    (Grammar("structural_tag", _TAG), b"<f>12</f>"),
+    (Grammar("structural_tag", TAG), b"<f>12</f>"),
 )
 """A grammar and an output of it; except for the tag, the start has one next byte only."""
 
