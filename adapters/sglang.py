@@ -15,7 +15,7 @@ from harness.backend.bridge.from_sglang import SGLangAdapter, SGLangBackend
 from harness.backend.bridge.huggingface import huggingface_tokenizer
 from harness.backend.bridge.twins import Twins, twins
 from harness.backend.grammar import CompiledGrammar, Grammar, UnsupportedGrammar
-from harness.backend.layout import COMPACT, Layout, with_delete_escaped
+from harness.backend.layout import STRICT, WHITE_SPACED, Layout, with_delete_escaped
 from harness.backend.vocabulary import Vocabulary
 
 PLACE = "sglang.srt.constrained"
@@ -23,14 +23,12 @@ PLACE = "sglang.srt.constrained"
 # What each wrapper's `dispatch_json` asks of its library: any white space and, because it does not say
 # otherwise, strict mode of xgrammar; flexible white space of llguidance; one blank, the default, of outlines.
 # Each is what the library's own adapter declares for such options.
-SPACED = replace(COMPACT, separators=None)
-STRICT = replace(with_delete_escaped(SPACED), unlisted="never", further_items=False)
-BLANKS = replace(SPACED, whitespace=b" ", longest_run=1, unlisted="never")
+BLANKS = replace(WHITE_SPACED, whitespace=b" ", longest_run=1, unlisted="never")
 KEYS = {"json_schema": "json", "regex": "regex", "ebnf": "ebnf", "structural_tag": "structural_tag"}
 """For each dialect, what the engine calls it in the key of a grammar."""
 WRAPPERS: dict[str, tuple[str, str, str, Layout]] = {
     "xgrammar": ("xgrammar_backend", "XGrammarGrammarBackend", "xgrammar", STRICT),
-    "llguidance": ("llguidance_backend", "GuidanceBackend", "llguidance", with_delete_escaped(SPACED)),
+    "llguidance": ("llguidance_backend", "GuidanceBackend", "llguidance", with_delete_escaped(WHITE_SPACED)),
     "outlines": ("outlines_backend", "OutlinesGrammarBackend", "outlines", BLANKS),
 }
 """For the engine's name of each wrapper: its module, its class, the distribution of the library behind it,
@@ -161,7 +159,7 @@ def _layout(wrapper: str, layout: Layout, is_compact: bool, most: int) -> Layout
         # xgrammar is told no separators, and has those of `json.dumps`.
         layout = replace(layout, separators=(b" ", b" ") if wrapper == "xgrammar" else (b"", b""))
     if wrapper == "outlines" and most:
-        layout = replace(SPACED, unlisted="never")  # a pattern takes the place of the one blank
+        layout = replace(WHITE_SPACED, unlisted="never")  # a pattern takes the place of the one blank
     return parts.bounded_white_space(layout, most)
 
 

@@ -20,33 +20,29 @@ from harness.backend.bridge.from_vllm import VLLMAdapter, VLLMBackend
 from harness.backend.bridge.huggingface import huggingface_tokenizer
 from harness.backend.bridge.twins import Twins, twins
 from harness.backend.grammar import CompiledGrammar, Dialect, Grammar, UnsupportedGrammar
-from harness.backend.layout import COMPACT, Layout, with_delete_escaped
+from harness.backend.layout import STRICT, WHITE_SPACED, Layout, with_delete_escaped
 from harness.backend.vocabulary import Vocabulary
 
-from ._vllm_manager import ThinkingGrammar, manager_module, manager_of
-
-PLACE = "vllm.v1.structured_output"
+from ._vllm_manager import PLACE, ThinkingGrammar, manager_module, manager_of
 
 # What each wrapper's `compile_grammar` asks of its library: any white space and, because it does not say
 # otherwise, strict mode of xgrammar; flexible white space of llguidance; nothing of the others, whose
 # defaults are one blank and runs of twelve characters. Each is what the library's own adapter declares for
 # such options.
-SPACED = replace(COMPACT, separators=None)
-STRICT = replace(with_delete_escaped(SPACED), unlisted="never", further_items=False)
 WRAPPERS: dict[str, tuple[str, str, str, Layout]] = {
     "xgrammar": ("backend_xgrammar", "XgrammarBackend", "xgrammar", STRICT),
-    "guidance": ("backend_guidance", "GuidanceBackend", "llguidance", with_delete_escaped(SPACED)),
+    "guidance": ("backend_guidance", "GuidanceBackend", "llguidance", with_delete_escaped(WHITE_SPACED)),
     "outlines": (
         "backend_outlines",
         "OutlinesBackend",
         "outlines-core",
-        replace(SPACED, whitespace=b" ", longest_run=1, unlisted="never"),
+        replace(WHITE_SPACED, whitespace=b" ", longest_run=1, unlisted="never"),
     ),
     "lm-format-enforcer": (
         "backend_lm_format_enforcer",
         "LMFormatEnforcerBackend",
         "lm-format-enforcer",
-        replace(SPACED, longest_run=12, order="any", unlisted="never"),
+        replace(WHITE_SPACED, longest_run=12, order="any", unlisted="never"),
     ),
 }
 """For the engine's name of each wrapper: its module, its class, the distribution of the library behind it,

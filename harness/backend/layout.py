@@ -37,7 +37,8 @@ class Layout:
     `required_first`: those that the object must have come before the others, and each kind in that order."""
     alternatives_agree: bool = False
     """The order is right by each alternative of the schema (`anyOf`) that could apply: names that one does
-    not list come behind those that it lists. Without it, the names of all alternatives have one order."""
+    not list come behind those that it lists. Without it, the names of all alternatives have one order. With
+    it, a beginning that all orders allow need have no end that all of them allow."""
     unlisted: Literal["anywhere", "last", "never"] = "anywhere"
     """Where names stand that no subschema lists that could apply to the object; `last`: behind all listed
     ones."""
@@ -110,6 +111,8 @@ COMPACT = Layout(
     has_last_zeros=False,
     has_minus_zero=False,
 )
+WHITE_SPACED = replace(COMPACT, separators=None)
+"""The same with any white space."""
 LayoutName = Literal["any", "compact", "spaced"]
 LAYOUTS: dict[LayoutName, Layout] = {
     "any": EVERY_SPELLING,
@@ -127,3 +130,7 @@ def with_delete_escaped(layout: Layout) -> Layout:
         raw=(*layout.raw[:-1], (0x5D, 0x7E), (0x80, LAST)),
         hex_escapes=(*layout.hex_escapes, (0x7F, 0x7F)),
     )
+
+
+STRICT = replace(with_delete_escaped(WHITE_SPACED), unlisted="never", further_items=False)
+"""With any white space, but only with the properties and items that the schema names, and U+007F escaped."""

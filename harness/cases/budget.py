@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from harness.backend.grammar import Grammar
-from harness.backend.layout import COMPACT
+from harness.backend.layout import WHITE_SPACED
 from harness.cases.case import Case, as_written, json_text
 from harness.cases.generated.differences import with_known_names
 from harness.cases.subschemas import at, subschemas
@@ -18,7 +18,7 @@ from harness.oracle.language import documents_of, language_of, outputs_of
 from harness.oracle.repeated_names import may_repeat_a_name
 from harness.oracle.trie import TokenTrie
 
-WRITTEN = replace(COMPACT, separators=None)
+WRITTEN = WHITE_SPACED
 """How documents are written of which the shortest is sought: with any white space, because a token may hold
 some, but in the schema's order, with no escape and no digit that is not needed, and without exponents. Other
 orders and escapes multiply the states, and save no token of any tokenizer that we know. An exponent saves
