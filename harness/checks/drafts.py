@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.backend.contract.place import accepted, take_back
+from harness.backend.contract.place import accepted, needs, take_back
 from harness.backend.grammar import GrammarObject, overrides
 from harness.checks.looking import (
     Look,
@@ -17,7 +17,6 @@ from harness.checks.looking import (
     finding,
     look,
     name_of,
-    needs,
     next_token,
     place_on,
 )
@@ -40,7 +39,7 @@ def check_another_way_is_open_behind_a_rejected_draft(subject: Subject) -> Itera
     """Where the rest of a draft is taken back and another token comes, the object stands where a fresh one
     does: also half-way into a tag or a character, and back over either."""
     purpose = "another_way_is_open_behind_a_rejected_draft"
-    needs(subject, "rollback")
+    needs(subject.compiled.start(), "rollback")
     for seam in seams(subject, purpose):
         yield from _take_other_ways(subject, purpose, seam)
         yield from _take_drawn_drafts(subject, purpose, seam.place(subject, seam.first))

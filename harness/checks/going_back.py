@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness.backend.contract.place import accepted, take_back
+from harness.backend.contract.place import accepted, needs, take_back
 from harness.checks.looking import (
     LONGEST,
     change,
@@ -13,7 +13,6 @@ from harness.checks.looking import (
     few,
     finding,
     look,
-    needs,
     place_on,
     walked,
 )
@@ -30,7 +29,7 @@ def check_rollback_restores_every_mask(subject: Subject) -> Iterator[Finding]:
     """`rollback(k)` leads back to the mask of k tokens before, for every k; the same tokens lead
     forth again.
     """
-    needs(subject, "rollback")
+    needs(subject.compiled.start(), "rollback")
     paths = subject.paths
     number = max(range(len(paths)), key=lambda path: len(paths[path]), default=None)
     if number is None or not paths[number]:
@@ -115,7 +114,7 @@ def _counts(subject: Subject, length: int, most: int | None) -> list[int]:
 def check_rollback_takes_back_the_end(subject: Subject) -> Iterator[Finding]:
     """End-of-sequence counts as one token: taken back, the object goes on as if it had not ended."""
     purpose = "rollback_takes_back_the_end"
-    needs(subject, "rollback")
+    needs(subject.compiled.start(), "rollback")
     for place, grammar_object, eos in endings(subject, purpose):
         tokens, end = place.tokens, end_name(subject, eos)
         before = look(subject, grammar_object)

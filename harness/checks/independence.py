@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from harness.backend.contract.place import clone, take_back
+from harness.backend.contract.place import clone, needs, take_back
 from harness.backend.grammar import GrammarObject, overrides
 from harness.checks.looking import (
     Look,
@@ -15,7 +15,6 @@ from harness.checks.looking import (
     finding,
     look,
     name_of,
-    needs,
     next_token,
     place_on,
     standing,
@@ -33,7 +32,7 @@ def check_a_copy_is_independent(subject: Subject) -> Iterator[Finding]:
     """A copy stands where the original does, also when the original is gone; moving either, or a copy of the
     copy, forth or back, moves no other."""
     purpose = "a_copy_is_independent"
-    needs(subject, "copy")
+    needs(subject.compiled.start(), "copy")
     for place, original in standing(subject, purpose, few(subject)):
         yield from islice(_expect_copies_apart(subject, place, original), 1)  # what follows, follows from it
 
@@ -139,7 +138,7 @@ def check_a_copy_of_an_ended_object_has_ended(subject: Subject) -> Iterator[Find
     """It may be refused; but a copy that is made has ended, and taking back its end does not take back the
     original's."""
     purpose = "a_copy_of_an_ended_object_has_ended"
-    needs(subject, "copy")
+    needs(subject.compiled.start(), "copy")
     for place, grammar_object, eos in endings(subject, purpose):
         before = look(subject, grammar_object)
         if not grammar_object.accept_token(eos):

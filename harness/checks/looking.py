@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.backend.grammar import GrammarObject, overrides, unpack_mask
+from harness.backend.grammar import GrammarObject, unpack_mask
 from harness.backend.vocabulary import Vocabulary
 from harness.checks.subject import NotApplicable, Place, Subject
 from harness.oracle.trie import TokenSet
@@ -117,12 +117,6 @@ def standing_deep(subject: Subject, purpose: str) -> Iterator[tuple[Place, Gramm
     grammar_object = subject.reach(place.tokens)
     if grammar_object is not None:
         yield place, grammar_object
-
-
-def needs(subject: Subject, method: str) -> None:
-    """Raises NotApplicable if the adapter does not implement the optional method."""
-    if not overrides(subject.compiled.start(), method):
-        raise NotApplicable(f"the adapter does not implement {method}")
 
 
 def place_on(subject: Subject, number: int, tokens: Sequence[int], position: int) -> Place:
