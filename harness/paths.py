@@ -17,6 +17,15 @@ def expanded(path: str) -> Path:
         raise BadInput(f"{path}: nobody's home folder is known by the name of its beginning") from error
 
 
+def existing_file(path: str, kind: str) -> Path:
+    """Returns the file's absolute path. Raises BadInput if there is none, which calls it by its kind and
+    path."""
+    file = expanded(path).absolute()
+    if not file.is_file():
+        raise BadInput(f"{kind}:{path}: no such file")
+    return file
+
+
 def kind_of(path: Path) -> str:
     """Returns the kind of a path that is neither a file nor a folder, with links followed; empty otherwise,
     and if nothing is there."""

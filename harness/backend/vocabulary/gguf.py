@@ -26,7 +26,7 @@ from harness.backend.vocabulary.special_ids import (
     QWEN_PATTERN,
 )
 from harness.errors import BadInput
-from harness.paths import expanded
+from harness.paths import existing_file
 from harness.text import one_line
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
@@ -81,10 +81,7 @@ WHOLE_PIECES_FIRST = (b"llama-bpe", b"gpt-4o")
 
 def prepare(source: str) -> str:
     """Returns the file's absolute path. Raises BadInput if there is none."""
-    path = expanded(source).absolute()
-    if not path.is_file():
-        raise BadInput(f"gguf:{source}: no such file")
-    return str(path)
+    return str(existing_file(source, "gguf"))
 
 
 def load(source: str) -> Vocabulary:

@@ -15,7 +15,7 @@ import tiktoken.registry
 from harness.backend.vocabulary.families import Family
 from harness.backend.vocabulary.model import MOST_IDS, Vocabulary
 from harness.errors import BadInput, did_you_mean
-from harness.paths import expanded
+from harness.paths import existing_file, expanded
 from harness.text import one_line
 
 DEFAULT_PATTERN_OF = "cl100k_base"
@@ -28,7 +28,7 @@ def prepare(source: str) -> str:
     """Download the encoding if it is a name, and return the name, or the file's absolute path."""
     name = _known(source)
     if name is None:
-        return str(_file(source))
+        return str(existing_file(source, "tiktoken"))
     try:
         tiktoken.get_encoding(name)
     except Exception as error:  # whatever the download can raise: the encodings come from plug-ins
@@ -43,7 +43,7 @@ def load(source: str) -> Vocabulary:
     """Returns the encoding from tiktoken's cache or from the file; never from the network."""
     name = _known(source)
     if name is None:
-        return _vocabulary(source, _encoding_of_file(_file(source)))
+        return _vocabulary(source, _encoding_of_file(existing_file(source, "tiktoken")))
     try:
         with _replaced("read_file", _refuse):
             encoding = tiktoken.get_encoding(name)
@@ -92,13 +92,6 @@ def _known(source: str) -> str | None:
     if expanded(source).is_file() or "/" in source or source.endswith(".tiktoken"):
         return None
     raise BadInput(f'unknown tiktoken encoding "{source}"{did_you_mean(plain, names)}')
-
-
-def _file(source: str) -> Path:
-    path = expanded(source).absolute()
-    if not path.is_file():
-        raise BadInput(f"tiktoken:{source}: no such file")
-    return path
 
 
 def _vocabulary(source: str, encoding: tiktoken.Encoding) -> Vocabulary:
