@@ -359,11 +359,8 @@ class DecodeHandler:
         torch.cuda.reset_peak_memory_stats()
 
     def _peak(self) -> int:
-        if self._on_cpu:
-            return peak_rss()
-        import torch
-
-        return torch.cuda.max_memory_allocated()
+        on_device = None if self.model is None else self.model.peak_bytes()
+        return peak_rss() if on_device is None else on_device
 
 
 def _arrivals(kind: str, count: int, rate: float) -> tuple[int, ...]:
