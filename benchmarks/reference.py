@@ -48,7 +48,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
-from endings import script
+from endings import ended, script
 from reference_estimate import estimate, estimates_text
 from reference_page import publish
 from reference_renew import renew
@@ -239,11 +239,6 @@ def measured(options: argparse.Namespace) -> int:
         "3",
     ]
     return grammarbench(["measure", str(schemas), *words, "--out", str(options.out / TIMES / vocabulary)])
-
-
-def ended(*_: object) -> None:
-    """Told to end: leave as after an interruption, with the time noted."""
-    sys.exit(128 + signal.SIGTERM)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ from packaging.version import Version
 
 sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
-from endings import script
+from endings import ended, script
 from reference_walk import sampled_in, suites_of
 from releases_page import REFUSED, RUN, Release, arm_of, publish
 from stratified import strata_of, stratified
@@ -297,11 +297,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     complete = publish(options.out, arms, refused)
     print(f"written: {options.out / 'published'}", flush=True)
     return OK if complete else INCOMPLETE
-
-
-def ended(*_: object) -> None:
-    """Told to end: leave as after an interruption."""
-    sys.exit(128 + signal.SIGTERM)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
-"""How a script of benchmarks/ ends on bad input: with one line and exit code, as the command does."""
+"""How a script of benchmarks/ ends on bad input: with one line and exit code, as the command does; and how
+when it is told to end."""
 
 from __future__ import annotations
 
 import inspect
+import signal
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -29,3 +31,8 @@ def script(main: Callable[Given, int]) -> Callable[Given, int]:
             return error.exit_code if isinstance(error, BadInput) else BAD_INPUT
 
     return told
+
+
+def ended(*_: object) -> None:
+    """Told to end: leave as after an interruption."""
+    sys.exit(128 + signal.SIGTERM)
