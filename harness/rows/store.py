@@ -15,7 +15,7 @@ import io
 import json
 import lzma
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from operator import attrgetter
 from pathlib import Path
 from typing import IO, Any
@@ -135,6 +135,12 @@ def has_begun(folder: Path) -> bool:
         return True  # something of a run is there, and must not be overwritten
     except OSError as error:
         raise BadInput(f"{folder}: cannot be read ({error.strerror})") from error
+
+
+def refuse_a_record(folder: Path, has_record: Callable[[Path], bool]) -> None:
+    """Raises BadInput if the folder holds a run, or a record of another kind, as `has_record` tells."""
+    if has_record(folder) or has_begun(folder):
+        raise BadInput(f"{folder} holds a record already; give another --out")
 
 
 def lines(folder: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
