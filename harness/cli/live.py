@@ -25,8 +25,8 @@ from harness.errors import GATE_FAILED, INCOMPLETE, OK, UNPROVEN, BadInput
 from harness.text import console, counted
 
 if TYPE_CHECKING:
-    from harness.serve.live.answer import Role
     from harness.serve.live.load import Load
+    from harness.serve.requests.words import Role
 
 
 SUITES = ("speed",)

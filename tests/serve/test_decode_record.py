@@ -22,10 +22,10 @@ from harness.serve.decode.record import (
     DecodeSetup,
     Judged,
     Loss,
-    Role,
     read_decoding,
 )
 from harness.serve.decode.setting import Setting
+from harness.serve.requests.words import Role
 from harness.walk.loop.outcome import STEP, Account, Completed
 
 SETTINGS = (

@@ -14,10 +14,10 @@ from harness.backend.vocabulary import Vocabulary
 from harness.backend.vocabulary.load import load_vocabulary
 from harness.errors import BadInput
 from harness.oracle.judge import Judge
+from harness.serve.decode.setting import Mode
 from harness.serve.decode.workloads import (
     THOUGHT,
     WORKLOADS,
-    Mode,
     ReferenceText,
     answer,
     find_workload,

@@ -15,8 +15,9 @@ from unittest.mock import patch
 import numpy as np
 
 from harness.measure.protocol import MeasuredArm
-from harness.serve.decode.record import Child, DecodedBatch, DecodeSetup, Decoding, Judged, Loss, Role
+from harness.serve.decode.record import Child, DecodedBatch, DecodeSetup, Decoding, Judged, Loss
 from harness.serve.decode.setting import Setting
+from harness.serve.requests.words import Role
 from harness.walk.loop.outcome import STEP, Account, Completed
 
 MS = 1_000_000

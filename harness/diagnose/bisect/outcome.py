@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from harness.backend.describe import places
 from harness.backend.environments.build import place
@@ -19,13 +19,12 @@ from harness.cases.suite import find_suite, walked_by_default
 from harness.diagnose.bisect.sought import Fault, difference_of, shown
 from harness.errors import BadInput
 from harness.outcomes.differences import Difference, case_lines, differences, outcomes
+from harness.outcomes.result.parts import Kind
 from harness.rows.row import OURS, Row
 from harness.rows.store import read_rows
 from harness.running.session import Request
 from harness.running.session import run as run_session
 from harness.text import counted, one_line
-
-Kind = Literal["worse", "better", "other"]
 
 Probe = Callable[[str], bool | None]
 """A function that says whether a version shows the outcome; None means that this version cannot tell."""

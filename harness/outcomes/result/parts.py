@@ -8,8 +8,7 @@ from typing import Any, Literal
 from harness.outcomes import outcome
 from harness.outcomes.delayed import Delayed
 from harness.outcomes.gate import Gate
-
-Better = Literal["lower", "higher", "neither"]
+from harness.outcomes.metrics import Better
 
 Kind = Literal["worse", "better", "other"]
 

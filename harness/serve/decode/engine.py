@@ -20,12 +20,11 @@ from harness.serve.decode.record import (
     DecodeSetup,
     Judged,
     Loss,
-    Right,
-    Role,
     Whose,
     completed_from,
 )
 from harness.serve.decode.setting import Setting
+from harness.serve.requests.words import Right, Role
 from harness.text import one_line
 from harness.walk.loop.outcome import ANSWERED, STEP
 

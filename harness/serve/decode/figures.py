@@ -11,10 +11,11 @@ import numpy as np
 
 from harness.serve.decode import goodness, overhead, right
 from harness.serve.decode.goodness import Goodness
-from harness.serve.decode.record import DecodedBatch, Decoding, Judged, Role
+from harness.serve.decode.record import DecodedBatch, Decoding, Judged
 from harness.serve.decode.setting import Setting, without_idle_drafts
 from harness.serve.requests import latency
 from harness.serve.requests.latency import Objectives
+from harness.serve.requests.words import Role
 from harness.walk.loop import accounting
 from harness.walk.loop.outcome import Completed, steps
 

@@ -20,6 +20,7 @@ from harness.rows.appending import Appender, Integers, RecordLines, named_figure
 from harness.rows.store import read_integers
 from harness.serve.decode.goodness import PLACE_COLUMNS, Goodness, ScoredText
 from harness.serve.decode.setting import Setting
+from harness.serve.requests.words import Right, Role
 from harness.shape import shaped
 from harness.text import our_command
 from harness.walk.loop.outcome import STEP, Account, Completed
@@ -30,8 +31,6 @@ it."""
 
 LINES, FIGURES = "decode.jsonl", "decode.i64"
 
-Role = Literal["constrained", "none"]
-Right = Literal["valid", "invalid", "unjudged"]
 Whose = Literal["backend", "not_offered", "harness_error"]
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from typing import Any, Literal
 
+from harness.walk.loop.intake import Fallback
 from harness.walk.loop.strategies import takes_drafts
 
 Mode = Literal["replay", "greedy", "seeded"]
 Arrivals = Literal["poisson", "gamma", "fixed"]
-Fallback = Literal["unconstrained", "abort"]
 
 OWN = "own"
 """The value of `kernel` that stands for the backend's own kernel, whatever its name."""

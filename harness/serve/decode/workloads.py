@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 from harness.backend.bridge.thinking import think_end
 from harness.backend.grammar import Grammar
@@ -15,6 +15,8 @@ from harness.cases.case import Case, Instance
 from harness.cases.suite import DECODED, UnknownSuite, find_suite, read_cases, suite_names
 from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge import Judge, Unjudgeable, is_valid
+from harness.serve.decode.setting import Mode
+from harness.serve.requests.words import Right
 from harness.text import counted
 from harness.walk.loop.request import Request
 
@@ -34,9 +36,6 @@ WORKLOADS = (
     "nothing_forced",
 )
 """Tags of the suite `decode`; the last two are the extremes."""
-
-Mode = Literal["replay", "greedy", "seeded"]
-Verdict = Literal["valid", "invalid", "unjudged"]
 
 THOUGHT = (
     "Let me see what is asked. There are two ways to read the question, and the second one fits the numbers "
@@ -212,7 +211,7 @@ def answer(text: ReferenceText, ids: Sequence[int], vocabulary: Vocabulary) -> b
     return vocabulary.decode(ids)
 
 
-def judge(text: ReferenceText, output: bytes, judging: Judge | None = None) -> Verdict:
+def judge(text: ReferenceText, output: bytes, judging: Judge | None = None) -> Right:
     """Returns whether the output (of `answer`) is in the language of the text's grammar.
 
     `judging` limits the time of a verdict; without it there is no limit. The verdict is `unjudged` if the

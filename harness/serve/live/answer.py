@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from harness.serve.requests.words import Role
+
 End = Literal[
     "finished",
     "truncated",
@@ -37,7 +39,6 @@ Instead = Literal["", "refusal", "tool calls"]
 """What the model sent in place of the text: it refused to answer (`delta.refusal`), or it called tools and
 wrote no text (`delta.tool_calls`). Neither says anything of the grammar."""
 
-Role = Literal["constrained", "none"]
 State = Literal["", "cold", "warm"]
 """The state of the request's grammar in this session when it was sent: `warm` if a request with the very same
 grammar had brought text and was over by then; empty without a grammar. What the server saw before the session

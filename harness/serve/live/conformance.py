@@ -9,8 +9,9 @@ from typing import Literal
 
 from harness.backend.grammar import Dialect
 from harness.errors import BadInput
-from harness.serve.live.answer import Answer, Role
+from harness.serve.live.answer import Answer
 from harness.serve.live.record import NOT_ASKED, Lived
+from harness.serve.requests.words import Role
 from harness.text import counted
 
 Finding = Literal["kept", "broken", "ignored", "unproven"]

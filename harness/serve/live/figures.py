@@ -15,8 +15,9 @@ from itertools import pairwise
 from statistics import median
 
 from harness.serve.live.answer import Answer
-from harness.serve.live.record import Lived, Right
+from harness.serve.live.record import Lived
 from harness.serve.requests.latency import Objectives, Rates
+from harness.serve.requests.words import Right
 
 
 def answered(answers: Iterable[Answer]) -> list[Answer]:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 from harness.errors import BadInput
-from harness.serve.live.answer import Role
 from harness.serve.requests import arrivals
+from harness.serve.requests.words import Role
 
 Kind = Literal["poisson", "gamma", "fixed", "trace", "closed", "first"]
 """The kinds of load. `first` sends each grammar once, one after the other, so that later requests are warm

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from harness.serve.live.answer import Answer, Heard
 from harness.serve.live.asking import Sampling
 from harness.serve.live.client import Deadlines
 from harness.serve.live.load import Load
+from harness.serve.requests.words import Right
 from harness.shape import shaped
 from harness.text import our_command
 
@@ -31,8 +32,6 @@ it."""
 LINES, FIGURES = "live.jsonl", "live.i64"
 
 NOT_ASKED = "not asked: there are fewer requests than cases"
-
-Right = Literal["valid", "invalid", "unjudged"]
 
 
 @dataclass(frozen=True)
