@@ -11,14 +11,17 @@ from harness.rows.store import read_cases, read_info
 
 
 def repro_words(
-    run: Path, suite: str, case_id: str, backend: str, vocabulary: str, check: str = ""
+    run: Path, suite: str, case_id: str, backend: str, vocabulary: str = "", check: str = ""
 ) -> tuple[str, ...]:
     """Returns the words of `grammarbench repro` for a case of the run; `backend` is as `arm_names` has it.
 
-    With a check its finding is shown, else the worst failure of the case.
+    With a check its finding is shown, else the worst failure of the case; without a vocabulary, in the first
+    one with which it fails.
     """
-    case = case_word(run, suite, case_id)
-    words = ("grammarbench", "repro", str(run), case, "--backends", backend, "--vocabularies", vocabulary)
+    words: tuple[str, ...] = ("grammarbench", "repro", str(run), case_word(run, suite, case_id))
+    words += ("--backends", backend)
+    if vocabulary:
+        words += ("--vocabularies", vocabulary)
     return (*words, "--check", check) if check else words
 
 

@@ -7,12 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from harness.backend.arm import arm_names
 from harness.diagnose.advise import Advice, choice_of, no_document_sentence
 from harness.outcomes.answer import BackendAnswer, CaseAnswer, evidence, risks_by_backend, telling
 from harness.outcomes.case_state import CaseState
-from harness.outcomes.repro_command import case_word
-from harness.rows.store import read_info
+from harness.outcomes.repro_command import repro_words
 from harness.text import MOST_FOLDED, Console, command, counted, duration, grid, listed, one_line, some
 
 MOST_LINES = 40
@@ -111,7 +109,7 @@ def _parts(advice: Advice, page: str, console: Console) -> Iterator[tuple[list[s
     yield _changes(advice), False
     yield ["What this rests on:", *(f"  {one_line(said)}" for said in rest)] if rest else [], False
     yield [f"Proof of each claim, by schema: {page}"], False
-    yield _repro(advice, able), True
+    yield _repro(advice), True
 
 
 def _table(able: Sequence[BackendAnswer], console: Console) -> str:
@@ -232,15 +230,12 @@ def _changes(advice: Advice) -> list[str]:
     return lines
 
 
-def _repro(advice: Advice, able: Sequence[BackendAnswer]) -> list[str]:
+def _repro(advice: Advice) -> list[str]:
     """Returns the command that shows the gravest risk without us: `repro` takes the worst failure of a case,
     which is the one that the risk tells."""
     risks = (*advice.answer.risks, *advice.answer.risks_elsewhere)
     if not risks:
         return []
     risk = min(risks, key=lambda risk: risk.case.state.gravity)
-    backend = next(backend for backend in able if backend.name == risk.backends[0])
-    name = arm_names(read_info(advice.folder).arms)[backend.key[:3]]
-    case = case_word(advice.folder, risk.case.suite, risk.case.case_id)
-    words = ["grammarbench", "repro", str(advice.folder), case, "--backends", name]
+    words = repro_words(advice.folder, risk.case.suite, risk.case.case_id, risk.backends[0])
     return ["The worst one as a script without GrammarBench:", command([*words, "--script", "fault.py"])]

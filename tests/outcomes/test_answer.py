@@ -374,6 +374,13 @@ def test_the_certainty_says_where_the_time_for_checks_was_up(synthetic: ModuleTy
     assert said.replace("of alpha", "of alpha:any_whitespace=false") in one_library.certainty
 
 
+def test_a_version_is_named_as_a_user_asks_for_it(synthetic: ModuleType, tmp_path: Path) -> None:
+    arms = [synthetic.ARMS[0], replace(synthetic.ARMS[0], version="0.9")]
+    answer = read_answer(_run(synthetic, tmp_path, [[DECLINES] * 3, [FINE] * 3], arms))
+    assert answer.best is not None and answer.best.name == "alpha==0.9"
+    assert answer.sentence.startswith("Use alpha==0.9: ")
+
+
 def test_without_masks_that_were_compared_it_is_never_sure(synthetic: ModuleType, tmp_path: Path) -> None:
     """What the checks looked at counts, whatever the run was told."""
     for compared, sure in ((0, "fair"), (4, "fair"), (5, "high")):

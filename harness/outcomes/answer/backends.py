@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from harness.backend.arm import arm_names
 from harness.outcomes.answer.cases import CaseAnswer, CaseKey, Proofs, distinct
 from harness.outcomes.case_state import CaseState
 from harness.outcomes.controls import controls
@@ -148,8 +149,11 @@ def backends_of(
     limits = f"{info.timeout_s:g} s, {info.memory_bytes / 1e9:g} GB"
     if not checked.is_nothing:
         limits += f", seed {info.seed}"
+    if names is None:
+        of_run = arm_names(info.arms)
+        names = [of_run[arm.key[:3]] for arm in arms]
     made = []
-    for arm, name in zip(arms, names if names is not None else _names(arms), strict=True):
+    for arm, name in zip(arms, names, strict=True):
         per_token, first_mask = tbm(arm), percentiles(ttfm(arm))
         levels = percentiles(per_token)
         made.append(
@@ -175,14 +179,6 @@ def backends_of(
             )
         )
     return made
-
-
-def _names(arms: Sequence[ArmSummary]) -> list[str]:
-    """Returns what people call the arms: with the version where the run has several."""
-    versions: dict[str, set[str]] = {}
-    for arm in arms:
-        versions.setdefault(arm.name, set()).add(arm.version)
-    return [f"{arm.name} {arm.version}" if len(versions[arm.name]) > 1 else arm.name for arm in arms]
 
 
 def _cases(arm: ArmSummary, proofs: Proofs) -> tuple[CaseAnswer, ...]:

@@ -11,7 +11,7 @@ import jinja2
 from markupsafe import Markup
 
 from harness.backend.arm import arm_names
-from harness.outcomes.repro_command import case_word
+from harness.outcomes.repro_command import repro_words
 from harness.report.cases.failing import (
     CASE_KINDS,
     EXAMPLES,
@@ -160,8 +160,6 @@ def _lost(reason: Reason, failures: Failures, line: Line) -> LostShown:
 
 def command(line: Line, case: FailedCase) -> str:
     """Returns what a reader types to see the case for themselves."""
-    vocabulary = ["--vocabularies", line.arm.vocabulary] if len(line.run.info.vocabularies) > 1 else []
+    vocabulary = line.arm.vocabulary if len(line.run.info.vocabularies) > 1 else ""
     backend = arm_names(line.run.info.arms).get(line.arm.key[:3], line.arm.name)
-    folder = line.run.folder
-    word = case_word(folder, case.suite, case.id)
-    return shlex.join(["grammarbench", "repro", str(folder), word, "--backends", backend, *vocabulary])
+    return shlex.join(repro_words(line.run.folder, case.suite, case.id, backend, vocabulary))
