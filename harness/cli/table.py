@@ -69,7 +69,7 @@ def table(options: argparse.Namespace) -> int:
         if options.format:
             raise BadInput("the summary has no --format: it is for a terminal, or --json; leave --format out")
         return _summary(options)
-    from harness.report.tables.instances import instance_text, terminal_text
+    from harness.report.tables.instances import instance_frame, terminal_text, to_text
 
     form = "json" if options.json else options.format
     tell_of_parts([options.run], sys.stderr if form in ("csv", "json") else sys.stdout)
@@ -78,7 +78,7 @@ def table(options: argparse.Namespace) -> int:
     elif options.what != "verdicts":
         print(for_screen(_frame_text(options.run, options.what, form)), end="")
     elif form:
-        print(for_screen(instance_text(options.run, form)), end="")
+        print(for_screen(to_text(instance_frame(options.run), form)), end="")
     else:
         print(terminal_text(options.run))
     if options.what == "times":

@@ -60,7 +60,7 @@ def test_one_line_per_instance_with_the_published_columns(run: Path, synthetic: 
 
 
 def test_json_is_flat_objects_with_integers_and_nulls(tiny: Path) -> None:
-    well, lost = json.loads(table.instance_text(tiny, "json"))
+    well, lost = json.loads(table.to_text(table.instance_frame(tiny), "json"))
     assert (well["compile_ns"], well["valid"], well["verdict"], well["findings"]) == (
         1_000_000,
         True,
@@ -73,7 +73,7 @@ def test_json_is_flat_objects_with_integers_and_nulls(tiny: Path) -> None:
 
 
 def test_csv_gives_back_every_cell_but_what_a_spreadsheet_would_run(tiny: Path) -> None:
-    text = table.instance_text(tiny, "csv")
+    text = table.to_text(table.instance_frame(tiny), "csv")
     text.encode("utf-8")
     well, lost = csv.DictReader(io.StringIO(text, newline=""))
     assert well["case"] == '\'=1+1,"a"\nb|c'
@@ -93,7 +93,7 @@ def test_a_carriage_return_begins_no_line_of_csv() -> None:
 
 
 def test_markdown_keeps_every_walk_on_one_line(tiny: Path) -> None:
-    lines = table.instance_text(tiny, "markdown").splitlines()
+    lines = table.to_text(table.instance_frame(tiny), "markdown").splitlines()
     assert len(lines) == 4
     columns = len(table.INSTANCE_COLUMNS)
     assert all(line.replace("\\|", "").count("|") == columns + 1 for line in lines)
@@ -101,20 +101,21 @@ def test_markdown_keeps_every_walk_on_one_line(tiny: Path) -> None:
 
 def test_hostile_runs_become_tables_in_every_format(run: Path) -> None:
     for form in table.FORMATS:
-        table.instance_text(run, form).encode("utf-8")
-    assert len(json.loads(table.instance_text(run, "json"))) == 288
-    assert len(list(csv.reader(io.StringIO(table.instance_text(run, "csv"), newline="")))) == 289
+        table.to_text(table.instance_frame(run), form).encode("utf-8")
+    assert len(json.loads(table.to_text(table.instance_frame(run), "json"))) == 288
+    text = table.to_text(table.instance_frame(run), "csv")
+    assert len(list(csv.reader(io.StringIO(text, newline="")))) == 289
 
 
 def test_an_unknown_format_is_refused_with_the_nearest(tiny: Path) -> None:
     with pytest.raises(BadInput, match='unknown format "jsn"; did you mean "json"'):
-        table.instance_text(tiny, "jsn")
+        table.to_text(table.instance_frame(tiny), "jsn")
 
 
 def test_a_run_without_rows_is_an_empty_table(synthetic: ModuleType, tmp_path: Path) -> None:
     run = synthetic.write_run(tmp_path / "run", [])
-    assert table.instance_text(run, "json") == "[]\n"
-    assert table.instance_text(run, "csv").count("\n") == 1
+    assert table.to_text(table.instance_frame(run), "json") == "[]\n"
+    assert table.to_text(table.instance_frame(run), "csv").count("\n") == 1
     assert "Cases" in table.terminal_text(run)
 
 

@@ -14,7 +14,6 @@ from harness.oracle.judge import Judge, Unjudgeable
 from harness.oracle.judge.membership import membership
 from harness.serve.live.asking import unique
 from harness.serve.live.dialects import DIALECTS, Endpoint, grammar_fields, model_of, recognise
-from harness.serve.live.judging import _is_valid
 
 SCHEMA = {"type": "object", "properties": {"b": {}, "a": {}}}
 TAG = {"triggers": ["<f"], "structures": [{"begin": "<f>", "schema": SCHEMA, "end": "</f>"}]}
@@ -213,6 +212,6 @@ def test_the_judge_that_can_be_killed_agrees() -> None:
             "sentence",
             "neither",
         ]
-        assert [_is_valid(judge, case, each) for each in (b"((x", b"(x)", b"y")] == [False, True, False]
+        assert [judge.verdict(case.grammar, each) for each in (b"((x", b"(x)", b"y")] == [False, True, False]
         assert judge.membership(EXAMPLES["structural_tag"], b"") is None and judge.reason
         assert judge.verdict(EXAMPLES["choice"], b"a") is True and judge.reason == ""

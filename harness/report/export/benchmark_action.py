@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 
 from harness.outcomes.result import Result
-from harness.report.export.text import number
 from harness.text import one_line
 
 MOST = 40
@@ -29,8 +28,15 @@ def _series(result: Result, better: str) -> str:
             "value": figure.value,
         }
         if figure.low is not None and figure.high is not None:
-            entry["range"] = f"{number(figure.low)} to {number(figure.high)}"
+            entry["range"] = f"{_number(figure.low)} to {_number(figure.high)}"
         if figure.values is not None:
             entry["extra"] = f"from {figure.values}{f'; {result.sample}' if result.sample else ''}"
         entries.append(entry)
     return json.dumps(entries, indent=1, allow_nan=False) + "\n"
+
+
+def _number(value: float) -> str:
+    """Returns the number with four digits that count, and without an exponent where people read it."""
+    if value == int(value) and abs(value) < 1e12:
+        return f"{int(value):,}"
+    return f"{value:,.4g}" if abs(value) < 1e5 else f"{value:,.0f}"

@@ -151,11 +151,6 @@ def _plain(value: Any) -> str:
 # ----------------------------------------------------------------------------------------------- the terminal
 
 
-def instance_text(run: Path, form: str) -> str:
-    """Returns `instance_frame` of the run as csv, json or markdown. Raises BadInput."""
-    return to_text(instance_frame(run), form)
-
-
 def terminal_text(run: Path) -> str:
     """Returns the metrics of the run for people: styled in the terminal's width if stdout is one, else plain
     text of 80 columns. Raises BadInput."""

@@ -30,7 +30,8 @@ def judge_answer(judge: Judge, case: Case, answer: Answer) -> Judgement:
     if answer.is_answered and answer.heard.held_key:
         return Judgement("unjudged", "the text held the API key")
     if answer.heard.end == "finished":
-        valid = _is_valid(judge, case, answer.heard.text.encode("utf-8", "surrogatepass"))
+        content = answer.heard.text.encode("utf-8", "surrogatepass")
+        valid = judge.verdict(case.grammar, content, draft=case.draft, assert_formats=case.asserts_formats)
         return (
             Judgement("unjudged", judge.reason)
             if valid is None
@@ -44,10 +45,6 @@ def judge_answer(judge: Judge, case: Case, answer: Answer) -> Judgement:
             return Judgement("invalid", "truncated, and no valid text begins so")
         return Judgement("unjudged", "truncated", fits=found is not None)
     return Judgement("unjudged", answer.heard.end)
-
-
-def _is_valid(judge: Judge, case: Case, content: bytes) -> bool | None:
-    return judge.verdict(case.grammar, content, draft=case.draft, assert_formats=case.asserts_formats)
 
 
 def outputs(lived: Lived, role: str = "constrained") -> Iterator[Answer]:
