@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -60,3 +62,31 @@ def test_what_hangs_is_ended_with_what_it_left(tmp_path: Path) -> None:
 
 def test_work_that_raises_has_no_answer() -> None:
     assert answer_of_a_child(lambda: str(1 // 0), 60) is None
+
+
+HANGING = """
+import os, sys
+from harness.backend.process.short_child import answer_of_a_child
+
+def work():
+    print(os.getpid(), flush=True)
+    while True:
+        pass
+
+answer_of_a_child(work, 600)
+"""
+
+
+def test_what_hangs_ends_with_its_parent_however_that_ends() -> None:
+    with subprocess.Popen([sys.executable, "-c", HANGING], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        parent.kill()
+    try:
+        until = time.monotonic() + 60
+        while is_running(child):
+            assert time.monotonic() < until, "it is there for ever"
+            time.sleep(0.01)
+    finally:
+        if is_running(child):
+            os.kill(child, signal.SIGKILL)

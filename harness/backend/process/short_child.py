@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
+from harness.backend.process.fork import die_with
 from harness.backend.process.system import kill
 
 SIZE = struct.Struct(">Q")
@@ -25,12 +26,14 @@ def answer_of_a_child(work: Callable[[], str], seconds: float) -> str | None:
     if not hasattr(os, "fork"):
         return work()
     read, write = os.pipe()
+    parent = os.getpid()
     child = os.fork()
     if child == 0:
         code = 1
         try:
             os.close(read)
             os.setsid()
+            die_with(parent)  # no signal to the parent's group reaches it any more
             text = work().encode()
             with os.fdopen(write, "wb") as pipe:
                 pipe.write(SIZE.pack(len(text)) + text)
