@@ -82,7 +82,8 @@ UNDER, OVER = "under_constrained", "over_constrained"
 """Kinds of a fault (`Outcome`): an invalid output is accepted, a valid one refused."""
 
 WROTE_INVALID = frozenset(("invalid", "no_json"))
-"""Causes of findings that show an output which the backend let through and the case forbids."""
+"""Causes of findings that show an output which the backend let through and the case forbids, unless they
+count tokens: a mask can also allow what is no JSON."""
 
 SAME_TEXT = frozenset(("canonical_only",))
 """Causes of findings about tokens that are forbidden though another token writes the same text: no output is
@@ -94,12 +95,17 @@ does, and whoever decodes the output replaces bytes that are no UTF-8, so that a
 U+FFFD in it: what these checks alone show is told, and counts as no wrong document."""
 
 
+def shows_output(finding: Finding) -> bool:
+    """Does the finding show an output which the backend let through and the case forbids?"""
+    return finding.cause in WROTE_INVALID and not (finding.over or finding.under)
+
+
 def state_of_fault(kind: str, finding: Finding | None) -> CaseState:
     """Returns the state in which a fault puts its case: by the kind of the fault, and for a check's finding
     by which tokens or outputs it shows."""
     if finding is not None:
         is_drawn = finding.check not in HANDS_OVER
-        if (finding.under and is_drawn) or finding.cause in WROTE_INVALID:
+        if (finding.under and is_drawn) or shows_output(finding):
             return CaseState.SILENTLY_WRONG
         if finding.over and finding.cause not in SAME_TEXT:
             return CaseState.VALID_REFUSED

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
 from harness.checks import is_policy, judged_dialects, judging_dialects
-from harness.outcomes.case_state import FAILED, WROTE_INVALID, CaseState, state_of_fault
+from harness.outcomes.case_state import FAILED, CaseState, shows_output, state_of_fault
 from harness.rows.row import BROKEN, CHECKS_MODE, DECLINED, OURS, VERDICT, Finding, Row, verdict
 
 NOT_COMPILED = ("load", "dialect", "compile")
@@ -122,7 +122,7 @@ class Fault:
     def wrote(self) -> bytes:
         """Returns the output that a check let the backend write and that the case forbids, which is the
         finding's first example; empty where there is none."""
-        if self.finding is None or self.finding.cause not in WROTE_INVALID or not self.finding.examples:
+        if self.finding is None or not shows_output(self.finding) or not self.finding.examples:
             return b""
         try:
             return bytes.fromhex(self.finding.examples[0])

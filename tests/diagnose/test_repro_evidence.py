@@ -167,12 +167,15 @@ def test_a_script_shows_the_backend_where_its_validator_is_missing(
         ("escape", b'"a\\', False, ""),
         ("early_end", b'"a', True, ""),
         ("invalid", b"[1]", True, "the output is not valid"),
+        ("no_json", b"x", False, ""),
     ],
 )
 def test_an_instance_is_judged_only_where_the_walk_is_its_own(
     cause: str, walk: bytes, ends: bool, said: str
 ) -> None:
-    """A check may have made the walk, or left the instance: then what is true of it tells nothing."""
+    """A check may have made the walk, or left the instance: then what is true of it tells nothing. Of a token
+    that is no JSON no output is judged."""
+    direction = {"invalid": "", "no_json": "under"}.get(cause, "over")
     shown = Shown(
         library="a 1",
         grammar=one({"type": "string"}).grammar,
@@ -181,7 +184,7 @@ def test_an_instance_is_judged_only_where_the_walk_is_its_own(
         walk=(walk,),
         asserts_formats=False,
         ends=ends,
-        outcome=Outcome("unjudged", check="the_mask_is_exact", cause=cause, direction="over"),
+        outcome=Outcome("unjudged", check="the_mask_is_exact", cause=cause, direction=direction),
         text="a fact does not hold",
         words=(walk,),
         vocabulary="bytes",

@@ -3,6 +3,7 @@ seen to fail on a small change of the code that it is about."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -42,6 +43,15 @@ def arm_of(
 def test_what_was_written_and_is_wrong_is_silently_wrong(cause: str) -> None:
     written = Finding("walks_end_and_validate", 3, "", cause)
     assert state_of_fault("finding", written) == CaseState.SILENTLY_WRONG
+
+
+def test_tokens_that_are_no_json_are_no_output() -> None:
+    """A mask's finding has the same cause, and its examples are tokens."""
+    finding = Finding("every_allowed_token_leads_to_a_document", 3, "", "no_json", under=2, examples=("22",))
+    fault = Fault(Outcome.FINDING, "a", finding=finding)
+    assert fault.wrote == b"" and fault.state == CaseState.SILENTLY_WRONG
+    written = replace(finding, check="walks_end_and_validate", under=0)
+    assert replace(fault, finding=written).wrote == b'"'
 
 
 def test_a_mask_that_differs_as_documented_is_judged(synthetic: ModuleType) -> None:

@@ -11,7 +11,6 @@ from harness.diagnose.repro.evidence import Evidence, trials
 from harness.diagnose.shrink import Outcome
 from harness.diagnose.shrink.validity import Validity
 from harness.oracle.judge import Judge
-from harness.outcomes.case_state import WROTE_INVALID
 from harness.text import one_line
 
 LONGEST_COMMENT = 600
@@ -73,7 +72,7 @@ def _to_be_judged(shown: Shown) -> tuple[bytes, bool, str] | None:
     called. None where the walk, which a check made, is not that of the instance: what is true of this one
     tells nothing of the walk."""
     walked = b"".join(shown.walk)
-    if shown.outcome.check and shown.outcome.cause in WROTE_INVALID:
+    if shown.outcome.shows_output:
         return walked, False, "the output"
     if shown.content is None or shown.valid is None:
         return None
@@ -142,7 +141,7 @@ def _why(shown: Shown, judged: Evidence | None) -> str:
 def _expected(shown: Shown, judged: Evidence | None) -> str:
     outcome = shown.outcome
     observed = f"; seen: {shown.text}" if shown.text else ""
-    if outcome.check and outcome.cause in WROTE_INVALID:
+    if outcome.shows_output:
         says = f", says {judged.who}" if judged is not None and judged.agrees else ""
         return f"expected: refused, at the end at the latest, because the output is not valid{says}{observed}"
     if outcome.check:

@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.backend.grammar import Grammar
 from harness.checks import SLOW
+from harness.outcomes.case_state import WROTE_INVALID
 from harness.outcomes.constructs import KEYWORDS
 from harness.rows.row import BROKEN, DECLINED, Finding, Row, Status, Verdict, finding_from_json, verdict
 
@@ -39,6 +40,11 @@ class Outcome:
     def needs_validity(self) -> bool:
         """Is it a failure only because the instance is valid, or because it is not?"""
         return not self.check and self.verdict in ("over_constrained", "under_constrained")
+
+    @property
+    def shows_output(self) -> bool:
+        """Does it show an output which the backend let through and the case forbids?"""
+        return bool(self.check) and self.cause in WROTE_INVALID and not self.direction
 
     def __str__(self) -> str:
         if self.check:
