@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent / "parts"))
 from endings import script
 from further_sessions import copy_sessions
 
-from harness.backend.arm import arm, arm_names
+from harness.backend.arm import arm, arm_names, version_key
 from harness.errors import OK, BadInput
 from harness.outcomes.endless import EndlessCounts, endless_counts
 from harness.report.tables.spelling import Count, spelling_table
@@ -41,7 +41,7 @@ def labels(run: Path) -> dict[str, str]:
     would stand under one label."""
     info = read_info(run)
     names = arm_names(info.arms)
-    found = {names[one.backend, one.version, one.options]: arm(one) for one in info.arms}
+    found = {names[version_key(one)]: arm(one) for one in info.arms}
     if len(set(found.values())) < len(found) or len(info.vocabularies) > 1:
         raise BadInput(
             f"{run}: it has several versions of a backend, or several vocabularies, which would be one line "

@@ -16,7 +16,7 @@ from further_sessions import copy_sessions
 from reference_about import wrapped
 
 import harness
-from harness.backend.arm import Arm
+from harness.backend.arm import Arm, version_key
 from harness.backend.environments.releases import release
 from harness.backend.registry import parse_spec
 from harness.errors import BadInput
@@ -107,7 +107,7 @@ def read(out: Path, arms: Sequence[Release]) -> list[Walked]:
     walked = []
     for arm in arms:
         found = arm_of(arm, info)
-        mine = of_arm.get((found.backend, found.version, found.options)) if found else None
+        mine = of_arm.get(version_key(found)) if found else None
         if mine is not None and len(mine) == size:
             ids = list(mine["case_id"])
             states = dict(zip(ids, map(CaseState, mine["state"]), strict=True))

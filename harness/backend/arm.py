@@ -62,8 +62,13 @@ class OfAVersion(OfABackend, Protocol):
     def version(self) -> str: ...
 
 
+def version_key(of: OfAVersion) -> tuple[str, str, str]:
+    """Returns backend, version and options, which tell the arms of a run with one vocabulary apart."""
+    return of.backend, of.version, of.options
+
+
 def arm_names(arms: Iterable[OfAVersion]) -> dict[tuple[str, str, str], str]:
-    """Returns, by backend, version and options, the arm as people call it, with `==version` where a backend
+    """Returns, by `version_key`, the arm as people call it, with `==version` where a backend
     has more than one in the run.
 
     What stands behind a `+`, such as the library behind an engine's wrapper, makes no other version unless
@@ -80,10 +85,7 @@ def arm_names(arms: Iterable[OfAVersion]) -> dict[tuple[str, str, str], str]:
         for one in arms
     }
     return {
-        (one.backend, one.version, one.options): pinned(
-            one, one.version if len(versions[one.backend]) > 1 else ""
-        )
-        for one in arms
+        version_key(one): pinned(one, one.version if len(versions[one.backend]) > 1 else "") for one in arms
     }
 
 

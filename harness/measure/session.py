@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.backend.arm import Arm, arm, arm_names
+from harness.backend.arm import Arm, arm, arm_names, version_key
 from harness.backend.describe import Description
 from harness.backend.registry import parse_specs
 from harness.backend.vocabulary import prepare_vocabulary
@@ -147,7 +147,7 @@ def _measure_in(
         cpu=max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
         forks=profile.forks,
     )
-    names = {(arm.backend, arm.version, arm.options): arm.name for arm in arms if arm.role != "a/a"}
+    names = {version_key(arm): arm.name for arm in arms if arm.role != "a/a"}
     compile_ns = {
         (names[row.backend, row.backend_version, row.options], row.case_id): row.compile_ns
         for row in rows
@@ -227,7 +227,7 @@ def measured_arms(arms: Iterable[Arm], reference: str | None) -> list[MeasuredAr
     names = arm_names(arms)
     measured = []
     for walked in arms:
-        name = names[walked.backend, walked.version, walked.options]
+        name = names[version_key(walked)]
         measured.append(
             MeasuredArm(
                 name,
@@ -271,7 +271,7 @@ def plan_traces(
     An arm solves a case if it compiles it and judges every judged instance rightly: one of which nobody knows
     whether it is valid, because it is contested or nothing is said of it, is held against no arm.
     """
-    names = {(arm.backend, arm.version, arm.options): arm.name for arm in arms if arm.role != "a/a"}
+    names = {version_key(arm): arm.name for arm in arms if arm.role != "a/a"}
     again = [arm.name for arm in arms if arm.role == "a/a"]
     copies = {arm.name: name for arm in arms if arm.role == "reference" for name in again}
     problems: dict[tuple[str, str], dict[str, str]] = {}

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from harness.backend.arm import version_key
 from harness.checks import category, checks
 from harness.outcomes import outcome
 from harness.outcomes.summary import ArmKey, arm_key
@@ -104,7 +105,7 @@ def fault_frame(run: Path) -> pd.DataFrame:
     """Returns one line per fault: category, fault, cause, and per arm the number of cases (`*`: all of it
     documented by the backend)."""
     table, info = faults(read_rows(run)), read_info(run)
-    arms = [(arm.backend, arm.version, arm.options) for arm in info.arms]
+    arms = [version_key(arm) for arm in info.arms]
     vocabularies = list(info.vocabularies)
 
     def place(arm: ArmKey) -> tuple[int, int]:

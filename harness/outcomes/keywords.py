@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from harness.backend.arm import version_key
 from harness.rows.row import OURS, Row, verdict
 from harness.rows.store import read_info, read_rows
 
@@ -134,7 +135,7 @@ def table_of(run: Path) -> TruthTable:
     """Returns the table of the run in a folder, with its arms in the order in which the run has them, and not
     in that in which they were done. Raises BadInput."""
     table = truth_table(read_rows(run))
-    ordered = [(arm.backend, arm.version, arm.options) for arm in read_info(run).arms]
+    ordered = [version_key(arm) for arm in read_info(run).arms]
     return replace(table, arms=tuple(arm for arm in ordered if arm in table.arms))
 
 

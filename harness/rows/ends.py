@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from harness.backend.arm import Arm, arm_names
+from harness.backend.arm import Arm, arm_names, version_key
 from harness.rows.row import RunInfo
 
 
@@ -17,11 +17,7 @@ def one_end_lines(info: RunInfo) -> tuple[str, ...]:
     of the run has several: which it knows of each vocabulary, which it forbids everywhere, and who says
     so."""
     names = arm_names(info.arms)
-    return tuple(
-        line
-        for arm in info.arms
-        if (line := _line_of(info, arm, names[arm.backend, arm.version, arm.options]))
-    )
+    return tuple(line for arm in info.arms if (line := _line_of(info, arm, names[version_key(arm)])))
 
 
 def _line_of(info: RunInfo, arm: Arm, name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from harness.backend.arm import arm
+from harness.backend.arm import arm, version_key
 from harness.backend.describe import Description, describe
 from harness.backend.environments.build import resolve
 from harness.backend.registry import BackendSpec
@@ -33,7 +33,7 @@ def check_distinct(described: Description) -> None:
     """Raise BadInput for two arms of one backend, version and options, by which rows are told apart."""
     identities = set()
     for described_arm in described.arms:
-        who = (described_arm.backend, described_arm.version, described_arm.options)
+        who = version_key(described_arm)
         if who in identities:
             raise BadInput(
                 f"{arm(described_arm)} {described_arm.version} is asked for twice: a version that is "

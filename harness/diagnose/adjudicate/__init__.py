@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from harness.backend.arm import arm_names, pinned
+from harness.backend.arm import arm_names, pinned, version_key
 from harness.backend.environments.build import python_of
 from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
@@ -160,7 +160,7 @@ def _in_vocabulary(work: _Work, name: str, validators: Validators, before: int) 
     other vocabularies."""
     vocabulary = load_vocabulary(name)
     names = arm_names(work.info.arms)
-    arms = {names[arm.backend, arm.version, arm.options]: arm for arm in work.info.arms}
+    arms = {names[version_key(arm)]: arm for arm in work.info.arms}
     versions = {arm_name: arm.version for arm_name, arm in arms.items()}
     services = {
         arm_name: Service(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.backend.arm import Arm, arm
+from harness.backend.arm import Arm, arm, version_key
 from harness.backend.environments.build import python_of
 from harness.backend.registry import parse_spec
 from harness.cases.case import Case, Instance
@@ -87,7 +87,7 @@ def find_failure(
         )
     instance = case.instances[along] if along is not None else Instance("", b"", None)
     whose = (row.backend, row.backend_version, row.options)
-    its_arm = next(one for one in info.arms if (one.backend, one.version, one.options) == whose)
+    its_arm = next(one for one in info.arms if version_key(one) == whose)
     return Failure(row, case, instance, finding, info.timeout_s, info.memory_bytes, python_of(its_arm, say))
 
 
@@ -106,7 +106,7 @@ def _rows_of(
 ) -> list[Row]:
     """Returns the rows of those cases, by suite and id, on that backend. Raises BadInput if there is none."""
     arms = _arms_named(folder, info, backend)
-    matching = {(one.backend, one.version, one.options) for one in arms}
+    matching = {version_key(one) for one in arms}
     rows = [
         row
         for row in read_rows(folder)

@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from harness.backend.arm import arm, arm_names
+from harness.backend.arm import arm, arm_names, version_key
 from harness.backend.describe import Description, describe
 from harness.backend.environments.build import resolve
 from harness.backend.process.lost import Lost
@@ -118,7 +118,7 @@ def planned(request: GrowthRequest, found: Description) -> GrowthPlan:
         argv=request.argv,
         arms=tuple(
             GrowthArm(
-                names[one.backend, one.version, one.options],
+                names[version_key(one)],
                 arm(one),
                 one.backend,
                 one.version,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from harness.backend.arm import Arm, are_versions, arm, arm_names
+from harness.backend.arm import Arm, are_versions, arm, arm_names, version_key
 from harness.backend.environments.releases import same_or_newest
 from harness.errors import BadInput
 from harness.outcomes.settings import differing, digests, other_inputs, other_vocabularies
@@ -66,7 +66,7 @@ def not_compared(base: Path, head: Path) -> str:
 
 def _names(arms: Sequence[Arm]) -> list[str]:
     names = arm_names(arms)
-    return [names[one.backend, one.version, one.options] for one in arms]
+    return [names[version_key(one)] for one in arms]
 
 
 def other_inputs_of(base: Path, head: Path) -> Iterator[str]:

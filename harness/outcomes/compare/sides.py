@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.backend.arm import Arm, arm_names, with_version
+from harness.backend.arm import Arm, arm_names, version_key, with_version
 from harness.errors import Incomplete
 from harness.measure.record import Recorded, has_measurement, read_measurement
 from harness.rows.again import is_live
@@ -43,10 +43,10 @@ def sides_of(folder: Path) -> list[Side]:
         raise Incomplete(
             f"the measurement in {folder} is incomplete (no end) and is compared with nothing; measure anew"
         )
-    return [Side(folder, arm, names[arm.backend, arm.version, arm.options], recorded) for arm in info.arms]
+    return [Side(folder, arm, names[version_key(arm)], recorded) for arm in info.arms]
 
 
 def rows_of(side: Side) -> Iterator[Row]:
     """Yields the rows of this arm."""
-    key = (side.arm.backend, side.arm.version, side.arm.options)
+    key = version_key(side.arm)
     return (row for row in read_rows(side.folder) if (row.backend, row.backend_version, row.options) == key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from harness.backend.arm import version_key
 from harness.measure.figures import Figures
 from harness.measure.record import Recorded, read_measurement
 from harness.measure.session import conclude
@@ -20,7 +21,7 @@ def why_not_comparable(old: Recorded, new: Recorded) -> str:
         return f"hardware {before.hardware} and {after.hardware}"
     if before.workload != after.workload:
         return f"workload {before.workload} and {after.workload}"
-    if len({(arm.backend, arm.version, arm.options) for arm in references}) > 1:
+    if len({version_key(arm) for arm in references}) > 1:
         return (
             f"reference {references[0].name} {references[0].version} and {references[1].name} "
             f"{references[1].version}"

@@ -42,11 +42,6 @@ class RecordedArm:
     version: str
     vocabulary: str
 
-    @property
-    def identity(self) -> tuple[str, str, str]:
-        """Returns backend, version and options, by which `arm_names` names an arm."""
-        return self.backend, self.version, self.options
-
     def __str__(self) -> str:
         """`backend:options version vocabulary`, `-` where there is no version."""
         return f"{arm_name(self)} {self.version or '-'} {self.vocabulary}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from harness.backend.arm import arm_names
+from harness.backend.arm import arm_names, version_key
 from harness.errors import BadInput
 from harness.outcomes.expected.arm_faults import (
     OF_A_WALK,
@@ -130,7 +130,7 @@ def _command(changes: Sequence[Change], folder: Path, info: RunInfo) -> tuple[st
     arm, (suite, _, case_id) = change.arm, change.case.rpartition("/")
     checks = sorted(fault.partition(":")[0] for fault in change.new if fault not in OF_A_WALK)
     check = checks[0] if checks and not change.new & OF_A_WALK else ""
-    return repro_words(folder, suite, case_id, arm_names(info.arms)[arm.identity], arm.vocabulary, check)
+    return repro_words(folder, suite, case_id, arm_names(info.arms)[version_key(arm)], arm.vocabulary, check)
 
 
 def _gravity(fault: str) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from harness.backend.arm import arm_names
+from harness.backend.arm import arm_names, version_key
 from harness.measure.figures import ALL
 from harness.measure.record import has_measurement, read_measurement
 from harness.outcomes import compare, differences, expected, metrics, outcome
@@ -148,7 +148,7 @@ class Noticed:
             of = self.arms[name]
             for (suite, case_id), wrong in cases.items():
                 if wrong:
-                    command = repro_words(self.run, suite, case_id, names[of.identity], of.vocabulary)
+                    command = repro_words(self.run, suite, case_id, names[version_key(of)], of.vocabulary)
                     rows = self.cases[name][suite, case_id]
                     undocumented = self.undocumented[name][suite, case_id]
                     yield Failing(

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from harness.backend.arm import Arm
+from harness.backend.arm import Arm, version_key
 from harness.backend.grammar import FORCED, Grammar
 from harness.backend.scripts import Scripts, scripts
 from harness.backend.vocabulary import Vocabulary
@@ -55,7 +55,7 @@ def add_snippets(explored: Explored, lines: Sequence[Line], answers: Sequence[Sc
 
 def _arm(line: Line) -> Arm:
     key = line.arm.key[:3]
-    known = (arm for arm in line.run.info.arms if (arm.backend, arm.version, arm.options) == key)
+    known = (arm for arm in line.run.info.arms if version_key(arm) == key)
     return next(known, Arm(*key, distribution="", dialects=(), mask_format=""))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 
+from harness.backend.arm import version_key
 from harness.diagnose.advise.stored import WHOSE, stored_advice
 from harness.errors import BadInput
 from harness.measure.estimate import Comparison, is_proven
@@ -296,7 +297,7 @@ def _subjects(
         mine = [
             number
             for number, subject in enumerate(subjects)
-            if (subject.backend, subject.version, subject.options) == (backend, version, options)
+            if version_key(subject) == (backend, version, options)
         ]
         if not mine:
             subjects.append(Subject(len(subjects), name, backend, version, options, vocabulary, None))

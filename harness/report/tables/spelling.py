@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness.backend.arm import arm_names
+from harness.backend.arm import arm_names, version_key
 from harness.cases.spellings import BASES, FAMILY, PLAIN, SpelledName
 from harness.errors import BadInput
 from harness.rows.row import Row
@@ -77,9 +77,7 @@ def spelling_frame(run: Path) -> pd.DataFrame:
             f"{run} is no run over spellings; make one with grammarbench run --spellings"
         ) from None
     names = arm_names(info.arms)
-    documented = {
-        names[arm.backend, arm.version, arm.options]: frozenset(arm.documented) for arm in info.arms
-    }
+    documented = {names[version_key(arm)]: frozenset(arm.documented) for arm in info.arms}
     # The arms in the order in which the run has them, and not in that in which they were done.
     named = {name: table[key] for key, name in names.items() if key in table}
     columns = {
