@@ -21,13 +21,29 @@ IRREPLACEABLE = (errno.EBUSY, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAM
 is not writable."""
 
 
+FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+"""The errors of a disk without room, with which the system names no file."""
+
+
+@contextmanager
+def named_where_full(path: Path) -> Iterator[None]:
+    """Has an error of a full disk name the file that is written in the block."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in FULL and error.filename is None:
+            error.filename = str(path)
+        raise
+
+
 @contextmanager
 def drafted(path: Path) -> Iterator[Path]:
     """Gives the path of a file to write in the same folder, and puts it in the place of `path` when the block
     ends; it is deleted where the block raises. Raises OSError."""
     draft = path.with_name(f".{secrets.token_hex(4)}.new")
     try:
-        yield draft
+        with named_where_full(path):
+            yield draft
         os.replace(draft, path)
     finally:
         with suppress(OSError):
@@ -40,7 +56,8 @@ def write_whole(path: Path, content: str | bytes) -> None:
     if isinstance(content, str):
         content = content.encode()
     if path.parts[:2] in IN_PLACE or kind_of(path):
-        path.write_bytes(content)
+        with named_where_full(path):
+            path.write_bytes(content)
         return
     path = Path(os.path.realpath(path))  # a link stays one
     is_there = path.exists()
@@ -54,7 +71,8 @@ def write_whole(path: Path, content: str | bytes) -> None:
     except OSError as error:
         if not is_there or error.errno not in IRREPLACEABLE:
             raise
-        path.write_bytes(content)
+        with named_where_full(path):
+            path.write_bytes(content)
 
 
 def _keep_owner_and_mode(path: Path, draft: Path) -> None:

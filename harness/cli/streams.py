@@ -8,6 +8,7 @@ the work nor changes the exit code.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -71,8 +72,12 @@ class GuardedStream:
     def _deaf(self) -> Iterator[None]:
         try:
             yield
-        except BrokenPipeError:
-            self.close_quietly()
+        except OSError as error:
+            self.close_quietly()  # what is held back would find no room again
+            is_gone = isinstance(error, BrokenPipeError) or (error.errno == errno.EIO and not self.is_file)
+            if not is_gone:  # as a reader is, and a terminal that was closed
+                error.add_note("the answer was not written whole")
+                raise
 
     def _fit(self, text: str) -> str:
         if self.stream.isatty():

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from harness.errors import BadInput
 from harness.shape import LARGEST, shaped, whole_lines
 from harness.text import counted
+from harness.whole_files import named_where_full
 
 Integers = NDArray[np.int64]
 
@@ -29,8 +30,19 @@ def encoded(value: Mapping[str, Any]) -> bytes:
 
 def write_lines(file: IO[bytes], lines: Iterable[bytes]) -> None:
     """Appends lines in one write; afterwards they are in the file, not in our memory."""
-    file.write(b"".join(lines))
-    file.flush()
+    with named_where_full(Path(file.name)):
+        file.write(b"".join(lines))
+        file.flush()
+
+
+def close(figures: IO[bytes], lines: IO[bytes]) -> None:
+    """Closes both files, also where the disk is full for the first one."""
+    try:
+        with named_where_full(Path(figures.name)):
+            figures.close()
+    finally:
+        with named_where_full(Path(lines.name)):
+            lines.close()
 
 
 def reopened(path: Path) -> IO[bytes]:
@@ -56,10 +68,7 @@ class Appender:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            self.figures.close()
-        finally:  # a full disk lets the first one fail
-            self.lines.close()
+        close(self.figures, self.lines)
         if kind is not None and issubclass(kind, BadInput) and not self.count:
             # What was asked cannot be done, and a record of nothing would be in the way of the next try.
             os.unlink(self.figures.name)
@@ -71,8 +80,9 @@ class Appender:
         named: dict[str, Any] = {}
         if figures is not None:
             named = {"figures": (self.figures.tell() // 8, len(figures) // 8)}
-            self.figures.write(figures)
-            self.figures.flush()
+            with named_where_full(Path(self.figures.name)):
+                self.figures.write(figures)
+                self.figures.flush()
         self.count += 1
         write_lines(self.lines, [encoded({"kind": kind, **line, **named})])
 

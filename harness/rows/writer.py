@@ -9,9 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
-from harness.rows.appending import encoded, write_lines
+from harness.rows.appending import close, encoded, write_lines
 from harness.rows.line import problem_with
 from harness.rows.row import End, Row, RunInfo, row_to_json
+from harness.whole_files import named_where_full
 
 
 class Writer:
@@ -31,24 +32,22 @@ class Writer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        try:
-            self.samples.close()
-        finally:  # a full disk lets the first one fail
-            self.rows.close()
+        close(self.samples, self.rows)
 
     def append(self, walks: Sequence[tuple[Row, bytes]]) -> None:
         """Appends all rows of one case, each with its samples (little-endian int64s); they reach the file
         together.
         """
         lines = []
-        for row, samples in walks:
-            line = row_to_json(row)
-            if samples:
-                line["samples"] = [self.samples.tell() // 8, len(samples) // 8]
-                self.samples.write(samples)
-            lines.append(line)
-            self.statuses[row.status] = self.statuses.get(row.status, 0) + 1
-        self.samples.flush()
+        with named_where_full(Path(self.samples.name)):
+            for row, samples in walks:
+                line = row_to_json(row)
+                if samples:
+                    line["samples"] = [self.samples.tell() // 8, len(samples) // 8]
+                    self.samples.write(samples)
+                lines.append(line)
+                self.statuses[row.status] = self.statuses.get(row.status, 0) + 1
+            self.samples.flush()
         self._write(lines)
 
     def finish(self, finished: str) -> None:

@@ -20,6 +20,7 @@ from harness.cases.suite import suite_names
 from harness.errors import BadInput
 from harness.paths import expanded
 from harness.rows.store import EXPERIMENT
+from harness.whole_files import named_where_full
 
 if TYPE_CHECKING:
     from harness.backend.arm import Arm
@@ -71,7 +72,8 @@ def write_experiment(folder: Path, request: Request, specs: Sequence[BackendSpec
         del value["jobs"]
     value |= {key: other for key, other in others.items() if other}
     content = HEAD + tomli_w.dumps(value)
-    (folder / EXPERIMENT).write_bytes(content.encode("utf-8", "replace"))
+    with named_where_full(folder / EXPERIMENT):
+        (folder / EXPERIMENT).write_bytes(content.encode("utf-8", "replace"))
 
 
 def write_experiment_of_whole(shard: Path, whole: Path) -> None:

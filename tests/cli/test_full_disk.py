@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import errno
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -59,6 +62,17 @@ def test_what_is_stored_is_told_once_a_run_has_begun(
     assert f"No space left on device; {STORED}" in capsys.readouterr().err and has_begun(tmp_path / "run")
     assert main([*walk, "--resume"]) == OK
     assert read_end(tmp_path / "run") is not None
+
+
+def test_the_file_that_finds_no_room_is_named(walk: Sequence[str], tmp_path: Path) -> None:
+    cases = tmp_path / "cases.jsonl"
+    cases.write_text(cases.read_text() * 50)
+    program = [sys.executable, "-m", "harness", *walk]
+    limited = ["bash", "-c", 'ulimit -f 4; exec "$@"', "bash", *program]
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # which the limit would cut off
+    done = subprocess.run(limited, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == BAD_INPUT
+    assert f"File too large: '{tmp_path}/run/cases." in done.stderr.splitlines()[-1]
 
 
 def test_where_it_is_stored_is_told_where_the_run_chose_the_folder(

@@ -146,14 +146,27 @@ def test_nothing_that_is_printed_gets_into_the_rows_where_streams_are_closed(tmp
     assert [each.status for each in read_rows(tmp_path / "run")] == ["ok"]
 
 
-def test_an_answer_that_finds_no_room_is_told_in_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_an_answer_that_finds_no_room_is_told_in_one_line(unbuffered: str, tmp_path: Path) -> None:
     run = regressed(tmp_path / "run")
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            program("table", str(run), "--format", "csv"), stdout=full, stderr=subprocess.PIPE, text=True
+            program("table", str(run), "--format", "csv"),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
         )
     assert done.returncode == 2
-    assert done.stderr.count("\n") == 1 and "No space left" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "No space left on device; the answer was not written whole" in done.stderr
+
+
+def test_nobody_reads_a_terminal_that_was_closed() -> None:
+    ours, theirs = pty.openpty()
+    os.close(ours)
+    with open(theirs, "w") as terminal:
+        GuardedStream(terminal).write("x" * 20_000)
 
 
 def test_a_csv_file_keeps_what_a_terminal_is_not_shown(tmp_path: Path) -> None:
