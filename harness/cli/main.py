@@ -109,8 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             out.flush()
         except OSError as error:  # stdout is a full disk
-            out.close_quietly()
-            return _complain(f"{error}; the answer was not written whole", BAD_INPUT)
+            return _complain(_told(error), BAD_INPUT)
         return code
 
 
@@ -145,10 +144,16 @@ def _run(arguments: Sequence[str] | None) -> int:
     except BadInput as error:
         return _complain(str(error), error.exit_code)
     except OSError as error:
-        told = [str(error), *getattr(error, "__notes__", ())]
-        return _complain(f"{'; '.join(told)}{STORED if _has_begun(options) else ''}", BAD_INPUT)
-    except KeyboardInterrupt:
-        return _complain(f"interrupted{STORED}{_going_on(options)}", INCOMPLETE)
+        return _complain(f"{_told(error)}{STORED if _has_begun(options) else ''}", BAD_INPUT)
+    except KeyboardInterrupt as end:
+        stored = STORED if _has_begun(options) else ""
+        going_on = _going_on(options) if stored or hasattr(end, "__notes__") else ""
+        return _complain(f"{_told(end)}{stored}{going_on}", INCOMPLETE)
+
+
+def _told(error: OSError | KeyboardInterrupt) -> str:
+    """Returns what happened, and the notes on it."""
+    return "; ".join([str(error) or "interrupted", *getattr(error, "__notes__", ())])
 
 
 def _has_begun(options: argparse.Namespace) -> bool:
@@ -185,16 +190,30 @@ def _complain(text: str, code: int) -> int:
 
 @contextmanager
 def _ended_as_interrupted() -> Iterator[None]:
-    """Lets SIGTERM, with which services end what runs too long, do what Ctrl-C does: children end, and the
-    exit code says incomplete."""
+    """Lets SIGTERM, with which services end what runs too long, and SIGHUP, with which a terminal is closed,
+    do what Ctrl-C does: children end, and the exit code says incomplete. What is ignored (`nohup`) stays so.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    ours = [number for number, handler in before.items() if handler not in (signal.SIG_IGN, None)]
+    for number in ours:
+        signal.signal(number, _as_ctrl_c)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number in ours:
+            signal.signal(number, before[number])
+
+
+def _as_ctrl_c(*_: object) -> None:
+    """Does what SIGINT does now: asyncio takes it while it runs, and an exception that is raised amid one of
+    its tasks would go round that. Where SIGINT is ignored, as by a job in the background, raises
+    KeyboardInterrupt."""
+    if not callable(signal.getsignal(signal.SIGINT)):
+        raise KeyboardInterrupt
+    signal.raise_signal(signal.SIGINT)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,9 @@ from pathlib import Path
 
 from harness.errors import BadInput
 
+RECORDS = ("rows.jsonl", "rounds.jsonl", "decode.jsonl", "live.jsonl", "growth.jsonl", "kernels.jsonl")
+"""The names of the files whose lines are what was measured."""
+
 
 def new_run_id() -> str:
     """Returns a new id for a run: the time to the second, and four random digits."""
@@ -54,25 +57,24 @@ def locked(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def named_by_errors(folder: Path, chosen: bool) -> Iterator[None]:
-    """Adds a note to an error of the disk that names the folder, if something that was measured is stored
-    there, and the folder was chosen for the user."""
+    """Adds a note to an error of the disk and to an interruption that names the folder, if something that was
+    measured is stored there, and the folder was chosen for the user."""
     try:
         yield
-    except OSError as error:
+    except (OSError, KeyboardInterrupt) as error:
         if chosen and holds_measured(folder):
             error.add_note(f"what was measured is stored in {folder}")
         raise
 
 
 def holds_measured(folder: Path) -> bool:
-    """Is the first line of a record in the folder?
+    """Is the first line of a record of ours in the folder?
 
     It imports nothing: the error before may be that no more files can be opened.
     """
     with suppress(OSError):
-        for path in folder.glob("*.jsonl"):
-            if path.name != "cases.jsonl":  # what is to be measured
-                with open(path, "rb") as file:
-                    if file.readline().endswith(b"\n"):
-                        return True
+        for path in (folder / name for name in RECORDS if (folder / name).is_file()):
+            with open(path, "rb") as file:
+                if file.readline().endswith(b"\n"):
+                    return True
     return False

@@ -265,7 +265,9 @@ class Slow(Base):
 """  # noqa: E501
 
 
-@pytest.mark.parametrize("sent", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "sent", [signal.SIGTERM, signal.SIGHUP, pytest.param(signal.SIGINT, marks=pytest.mark.long)]
+)
 def test_a_run_that_is_ended_keeps_its_rows_and_goes_on(sent: signal.Signals, tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLEEPER)
     cases = [
@@ -329,12 +331,14 @@ def test_a_run_that_finds_no_room_says_so_in_one_line_and_goes_on_later(tmp_path
     full = subprocess.run(
         ["bash", "-c", f"ulimit -f 10; {program}"],
         cwd=tmp_path,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},  # which the limit would cut off
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
     )
     assert full.returncode in (2, 3)
     assert len(behind_progress(full.stderr)) == 1 and "Traceback" not in full.stderr, full.stderr
+    assert "File too large: 'run/" in full.stderr
     again = subprocess.run(
         [*program.split(), "--resume"],
         cwd=tmp_path,

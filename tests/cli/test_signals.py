@@ -1,0 +1,101 @@
+"""Signals that end a command, and what an interrupted command says."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from synthetic import ARMS, info, row, write_run
+
+from harness.cli import main as cli
+from harness.cli.main import main
+from harness.errors import INCOMPLETE
+from harness.rows.writer import Writer
+
+WALK = ("run", "--backends", "unconstrained", "--vocabularies", "bytes", "--effort", "0")
+GOES_ON = "; what was measured is stored, and the same command goes on with --resume"
+
+
+def interrupted(*_: object, **__: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> str:
+    path = tmp_path / "suite.jsonl"
+    path.write_text('{"regex": "a", "tests": [{"text": "a", "valid": true}]}\n')
+    return str(path)
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Callable[[Sequence[str]], str]:
+    """Returns what an interrupted command says last."""
+
+    def run(words: Sequence[str]) -> str:
+        assert main(words) == INCOMPLETE
+        return capsys.readouterr().err.splitlines()[-1]
+
+    return run
+
+
+def test_a_command_that_is_interrupted_before_it_measured_says_no_more(
+    suite: str, tmp_path: Path, said: Callable[[Sequence[str]], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [*WALK, suite, "--out", str(tmp_path)]  # where the suite, which is no record, lies too
+    run = str(write_run(tmp_path / "stored", [[(row(), b"")]], info(ARMS[:1])))
+    monkeypatch.setattr("harness.running.session.look_at", interrupted)
+    monkeypatch.setattr("harness.cli.table.emit", interrupted)
+    for each in (words, ["table", run, "summary"]):
+        assert said(each) == "grammarbench: interrupted"
+
+
+def test_a_run_that_is_interrupted_says_where_it_is_stored(
+    suite: str, tmp_path: Path, said: Callable[[Sequence[str]], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Writer, "append", interrupted)
+    assert said([*WALK, suite, "--out", "run"]) == f"grammarbench: interrupted{GOES_ON}"
+    told = said([*WALK, suite])
+    (folder,) = Path("results", "runs").iterdir()
+    where = GOES_ON.replace("stored", f"stored in {folder}")
+    assert told == f"grammarbench: interrupted{where} and the run's folder as --out"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_is_left_to_who_takes_interruptions(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asyncio does, while it runs; raising an exception amid one of its tasks goes round it."""
+    taken: list[int] = []
+
+    def run(_: object) -> int:
+        before = signal.signal(signal.SIGINT, lambda number, _: taken.append(number))
+        try:
+            signal.raise_signal(number)
+        except KeyboardInterrupt:
+            taken.append(0)
+        finally:
+            signal.signal(signal.SIGINT, before)
+        return 0
+
+    monkeypatch.setattr(cli, "_run", run)
+    was = signal.getsignal(number), signal.getsignal(signal.SIGINT)
+    signal.signal(number, lambda *_: None)  # whatever it does where it is not taken, it ends no test
+    try:
+        main([])
+        assert taken == [signal.SIGINT]
+        signal.signal(number, signal.SIG_IGN)
+        main([])
+        assert taken == [signal.SIGINT]
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(number, signal.SIG_DFL)
+        monkeypatch.setattr(cli, "_run", lambda _: signal.raise_signal(number))
+        with pytest.raises(KeyboardInterrupt):
+            main([])
+        assert signal.getsignal(number) == signal.SIG_DFL
+    finally:
+        signal.signal(number, was[0])
+        signal.signal(signal.SIGINT, was[1])
