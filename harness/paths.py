@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import stat
 from pathlib import Path
 
@@ -10,11 +12,23 @@ from harness.errors import BadInput
 
 def expanded(path: str) -> Path:
     """Returns the path with the home folder for `~` or `~NAME` at its beginning. Raises BadInput where that
-    is unknown."""
+    is unknown, and for a path that is too long for this machine."""
     try:
-        return Path(path).expanduser()
+        found = Path(path).expanduser()
+        refuse_too_long(found)
+        return found
     except RuntimeError as error:
         raise BadInput(f"{path}: nobody's home folder is known by the name of its beginning") from error
+
+
+def refuse_too_long(path: str | Path) -> None:
+    """Raises BadInput for a path that no file of this machine can have, because it or a name in it is too
+    long."""
+    try:
+        os.lstat(path)
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise BadInput(f"{str(path)[:60]}…: a path that is too long for this machine") from error
 
 
 def existing_file(path: str, kind: str) -> Path:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.errors import BadInput
-from harness.paths import kind_of
+from harness.paths import kind_of, refuse_too_long
 
 WRITTEN = ("record", "script", "html")
 """The options that name a file to be written; `/dev/stdout` is allowed there."""
@@ -27,12 +27,13 @@ OPEN_ALREADY = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 
 def refuse_special_files(options: argparse.Namespace) -> None:
     """Raises BadInput if a path among the options, or a file that would be read in such a folder, is neither
-    an ordinary file nor a folder."""
+    an ordinary file nor a folder, or if such a path is too long."""
     for name, value in vars(options).items():
-        if name in WRITTEN:
-            continue
         for path in value if isinstance(value, list) else [value]:
             if isinstance(path, Path):
+                refuse_too_long(path)
+                if name in WRITTEN:
+                    continue
                 refuse_special_file(path)
                 for file in _files_of(path, name in NESTED):
                     refuse_special_file(file)

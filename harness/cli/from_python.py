@@ -25,6 +25,7 @@ from harness.cli.main import EXPERIMENT, parser
 from harness.cli.parser import EMPTY, Parser
 from harness.cli.run import walk
 from harness.errors import BadInput, did_you_mean
+from harness.paths import refuse_too_long
 from harness.report.frames.load import Run, load
 
 if TYPE_CHECKING:
@@ -126,4 +127,5 @@ def _path(value: Any, source: str, several: str = "") -> str:
         raise BadInput(f"{where}: {NULL}")
     if not text:
         raise BadInput(f"{where}: {EMPTY}")
+    refuse_too_long(text)
     return text

@@ -15,9 +15,11 @@ from pathlib import Path
 import pytest
 from synthetic import ARMS, info, row, write_run
 
+import harness
 from harness.backend.environments import build as environments
 from harness.backend.environments.build import python_of
 from harness.backend.registry import MARKER, BackendSpec
+from harness.backend.vocabulary import load_vocabulary
 from harness.cli.main import main
 from harness.errors import BadInput
 
@@ -155,3 +157,16 @@ def test_git_runs_no_program_of_the_folder_that_is_fetched_into(
     with pytest.raises(BadInput, match="move it away"):
         corpora.fetch_corpus("small", tmp_path / "out")
     assert not (tmp_path / "started").exists()
+
+
+@pytest.mark.parametrize("path", ["a" * 300, "a/" * 3000])
+def test_a_path_that_is_too_long_is_one_line(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["table", path], ["report", path, "--out", "x"], ["compare", "a", "--record", path]):
+        assert main(words) == 2
+        said = capsys.readouterr().err
+        assert "a path that is too long for this machine" in said and said.count("\n") == 1
+    with pytest.raises(BadInput, match="too long"):
+        harness.load(path)
+    for kind in ("hf", "tiktoken", "gguf"):
+        with pytest.raises(BadInput, match="too long"):
+            load_vocabulary(f"{kind}:{path}")
