@@ -60,11 +60,14 @@ def test_files_of_others_are_not_written_over(
     runs = [str(write_run(folder.with_name(one), [[(row(), b"")]], info(ARMS[:1]))) for one in "ab"]
     refused(walk(folder.with_name("suite.jsonl"), folder), path, capsys)
     refused(["merge", str(folder), *runs], path, capsys)
+    refused(["live", "http://127.0.0.1:9", "regex", "--out", str(folder)], path, capsys)
 
 
 @pytest.mark.parametrize(
     ("words", "name"),
     [
+        (("live", "http://127.0.0.1:9", "regex"), "live.i64"),
+        (("decode", "nothing_forced", *OPTIONS), "decode.i64"),
         (("measure", "regex", *OPTIONS), "rounds.i64"),
     ],
 )

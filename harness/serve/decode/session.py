@@ -22,15 +22,17 @@ from harness.oracle.judge import Judge
 from harness.paths import expanded
 from harness.rows.folder import locked, make_writable, named_by_errors, new_run_id, now
 from harness.rows.machine import describe_machine, hardware, hardware_key
-from harness.rows.store import has_begun
+from harness.rows.store import refuse_a_record
+from harness.running.leftovers import refuse_strangers
 from harness.running.looking import check_distinct
 from harness.serve.decode import mechanisms
 from harness.serve.decode.engine import DecodeEngine
 from harness.serve.decode.model.shapes import SHAPES
 from harness.serve.decode.profiles import PROFILES, settings
-from harness.serve.decode.record import DecodeRecorder, DecodeSetup, Right, has_decoding
+from harness.serve.decode.record import FIGURES, DecodeRecorder, DecodeSetup, has_decoding
 from harness.serve.decode.setting import Setting
 from harness.serve.decode.workloads import WORKLOADS, Workload, find_workload, judge, own_name
+from harness.serve.requests.words import Right
 from harness.text import counted, one_line
 from harness.walk.loop.strategies import strategies
 
@@ -84,10 +86,11 @@ def decode(request: DecodeRequest, say: Callable[[str], None]) -> Path:
     vocabulary = prepare_vocabulary(request.vocabulary or (VOCABULARY if model in SHAPES else f"hf:{model}"))
     run_id = new_run_id()
     folder = request.out or Path("results") / "runs" / run_id
-    _refuse_a_record(folder)
+    refuse_a_record(folder, has_decoding)
+    refuse_strangers(folder, (FIGURES,))
     make_writable(folder)
     with locked(folder), named_by_errors(folder, request.out is None):
-        _refuse_a_record(folder)  # another session may have written one since
+        refuse_a_record(folder, has_decoding)  # another session may have written one since
         for workload in workloads.values():
             if workload.left_out:
                 say(one_line(workload.left_out, spelled=True))
@@ -123,12 +126,6 @@ def decode(request: DecodeRequest, say: Callable[[str], None]) -> Path:
         )
         _run(folder, setup, workloads, request, say)
     return folder
-
-
-def _refuse_a_record(folder: Path) -> None:
-    """Raises BadInput if the folder holds one."""
-    if has_decoding(folder) or has_begun(folder):
-        raise BadInput(f"{folder} holds a record already; give another --out")
 
 
 def _plan(request: DecodeRequest) -> tuple[tuple[Setting, ...], tuple[dict[str, Any], ...], int]:

@@ -16,13 +16,13 @@ from harness.backend.arm import Arm
 from harness.cases.case_line import case_from_line, case_to_line
 from harness.cases.plan import Plan, Profile, write_plan
 from harness.cases.suite import find_suite
-from harness.errors import BadInput
 from harness.oracle.judge import Judge
 from harness.rows.folder import locked, make_writable, named_by_errors, new_run_id, now
 from harness.rows.machine import describe_machine, hardware, hardware_key, usable_processors
 from harness.rows.row import RunInfo
-from harness.rows.store import has_begun
+from harness.rows.store import refuse_a_record
 from harness.rows.writer import Writer
+from harness.running.leftovers import OF_A_RUN, refuse_strangers
 from harness.serve.live import asking
 from harness.serve.live.answer import Answer, Heard, State
 from harness.serve.live.asking import Grammars, Sampling, Source, body_of, prompt_of, salt_of
@@ -38,7 +38,7 @@ from harness.serve.live.judging import (
 )
 from harness.serve.live.key import ApiKey
 from harness.serve.live.load import Load, Send, drive, due
-from harness.serve.live.record import NOT_ASKED, LiveRecorder, LiveSetup, has_session, read_session
+from harness.serve.live.record import FIGURES, NOT_ASKED, LiveRecorder, LiveSetup, has_session, read_session
 from harness.serve.live.server import Server, base_of, find_server
 from harness.serve.live.wanted import as_wanted
 from harness.text import counted
@@ -94,14 +94,15 @@ def live(request: LiveRequest, say: Callable[[str], None]) -> Path:
     suites = [find_suite(name) for name in request.suites]
     run_id = new_run_id()
     folder = request.out or Path("results") / "runs" / run_id
-    _refuse_a_record(folder)
+    refuse_a_record(folder, has_session)
+    refuse_strangers(folder, (*OF_A_RUN, FIGURES))
     server = find_server(
         base, request.dialect, request.model, request.endpoint, request.key, request.deadlines
     )
     server = as_wanted(server, request.sampling.temperature, request.key, request.deadlines)
     make_writable(folder)
     with locked(folder), named_by_errors(folder, request.out is None):
-        _refuse_a_record(folder)  # another session may have written one since
+        refuse_a_record(folder, has_session)  # another session may have written one since
         with drafted(folder / "cases.jsonl") as draft:
             profile = Profile(request.cases, JUDGE_SECONDS, ())
             workers = usable_processors()
@@ -118,12 +119,6 @@ def live(request: LiveRequest, say: Callable[[str], None]) -> Path:
         )
         _run(folder, run_id, plan, planned, say)
     return folder
-
-
-def _refuse_a_record(folder: Path) -> None:
-    """Raises BadInput if the folder holds one."""
-    if has_session(folder) or has_begun(folder):
-        raise BadInput(f"{folder} holds a record already; give another --out")
 
 
 def _run(folder: Path, run_id: str, plan: Plan, planned: LivePlan, say: Callable[[str], None]) -> None:
