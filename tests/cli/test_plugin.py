@@ -114,6 +114,21 @@ def test_nothing_is_collected_without_a_backend(repository: pytest.Pytester) -> 
     result.assert_outcomes(passed=1)
 
 
+def test_what_is_left_out_was_collected(repository: pytest.Pytester) -> None:
+    for options in (["--collect-only"], ["--setup-plan"], ["-p", "no:terminal", "--collect-only"]):
+        result = run(repository, "reference", "-kletters", *options, walks=False)
+        assert result.ret == pytest.ExitCode.OK
+        if "no:terminal" not in options:
+            result.stdout.fnmatch_lines(["collected 4 items / 3 deselected / 1 selected"])
+
+
+def test_a_plan_walks_nothing(repository: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Walks, "walk", lambda _: pytest.fail("it walks"))
+    result = run(repository, "reference", "--setup-plan", walks=False)
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.no_fnmatch_line("*it walks*")
+
+
 def test_a_right_backend_passes_beside_the_repositorys_own_tests(repository: pytest.Pytester) -> None:
     run(repository, "reference").assert_outcomes(passed=4)
 

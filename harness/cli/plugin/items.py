@@ -197,7 +197,10 @@ class CaseItem(pytest.Item):
         self.extra_keyword_matches.update((suite, case.name, case.id, *words))
 
     def setup(self) -> None:
-        """Walks what was chosen, once; a failure of ours is an error here, and no backend's failure."""
+        """Walks what was chosen, once, unless only a plan is wanted (--setup-plan); a failure of ours is an
+        error here, and no backend's failure."""
+        if self.config.getoption("setupplan", False):
+            return
         try:
             self.walks.walk()
         except (BadInput, OSError) as error:  # a full disk is an OSError
