@@ -159,11 +159,10 @@ def lines(folder: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
         for number, line in enumerate(_undamaged(file, path), 1):
             offset += len(line)
             if not line.endswith(b"\n"):
-                raise TornLine(
-                    f"{path}:{number}: the last line is cut off; `grammarbench run --resume` completes the "
-                    "run",
-                    offset - len(line),
-                )
+                then = "`grammarbench run --resume` completes the run"
+                if number == 1:
+                    then = "the run did not start; repeat its command without --resume"
+                raise TornLine(f"{path}:{number}: the last line is cut off; {then}", offset - len(line))
             value = json_line(line, f"{path}:{number}")
             if problem := problem_with(value):
                 raise BadInput(f"{path}:{number}: not a line of a run: {problem}")

@@ -33,6 +33,7 @@ from harness.rows.row import (
 )
 from harness.rows.store import (
     TornLine,
+    has_begun,
     read_end,
     read_info,
     read_rows,
@@ -203,8 +204,17 @@ def test_a_torn_line_is_told_with_what_to_do(tmp_path: Path) -> None:
     write_run(tmp_path)
     path = tmp_path / "rows.jsonl"
     path.write_bytes(path.read_bytes()[:-5])
-    with pytest.raises(TornLine, match="--resume` completes"):
+    with pytest.raises(TornLine, match="--resume` completes the run"):
         list(read_rows(tmp_path))
+
+
+def test_a_first_line_that_is_torn_is_no_run_to_complete(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(path.read_bytes()[:40])
+    with pytest.raises(TornLine, match="the run did not start; repeat its command without --resume"):
+        read_info(tmp_path)
+    assert not has_begun(tmp_path)
 
 
 def test_the_former_mode_of_the_rows_of_checks_is_read_as_the_present_one() -> None:
