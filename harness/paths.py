@@ -29,6 +29,8 @@ def refuse_too_long(path: str | Path) -> None:
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             raise BadInput(f"{str(path)[:60]}…: a path that is too long for this machine") from error
+    except ValueError:  # it is no path, which whoever opens it says
+        return
 
 
 def existing_file(path: str, kind: str) -> Path:

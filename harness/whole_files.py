@@ -20,7 +20,6 @@ IRREPLACEABLE = (errno.EBUSY, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAM
 """The errors of files that may be written and not replaced, such as a mount point or a file in a folder that
 is not writable."""
 
-
 FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 """The errors of a disk without room, with which the system names no file."""
 
@@ -39,12 +38,16 @@ def named_where_full(path: Path) -> Iterator[None]:
 @contextmanager
 def drafted(path: Path) -> Iterator[Path]:
     """Gives the path of a file to write in the same folder, and puts it in the place of `path` when the block
-    ends; it is deleted where the block raises. Raises OSError."""
+    ends; it is deleted where the block raises. Raises OSError, which names `path` and not the draft."""
     draft = path.with_name(f".{secrets.token_hex(4)}.new")
     try:
         with named_where_full(path):
             yield draft
         os.replace(draft, path)
+    except OSError as error:
+        if error.filename == str(draft):
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
     finally:
         with suppress(OSError):
             draft.unlink()
@@ -52,7 +55,7 @@ def drafted(path: Path) -> Iterator[Path]:
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """Writes a file, text as UTF-8. Where it cannot be written whole, what was there before stays, unless the
-    file cannot be replaced. Raises OSError."""
+    file cannot be replaced by one of the same owner and with the same links. Raises OSError."""
     if isinstance(content, str):
         content = content.encode()
     if path.parts[:2] in IN_PLACE or kind_of(path):
@@ -62,12 +65,12 @@ def write_whole(path: Path, content: str | bytes) -> None:
     path = Path(os.path.realpath(path))  # a link stays one
     is_there = path.exists()
     if is_there:
-        path.open("r+b").close()  # a file that must not be changed is not replaced either
+        os.close(os.open(path, os.O_WRONLY))  # a file that must not be changed is not replaced either
     try:
         with drafted(path) as draft:
             draft.write_bytes(content)
             if is_there:
-                _keep_owner_and_mode(path, draft)
+                _take_place(draft, path)
     except OSError as error:
         if not is_there or error.errno not in IRREPLACEABLE:
             raise
@@ -75,8 +78,12 @@ def write_whole(path: Path, content: str | bytes) -> None:
             path.write_bytes(content)
 
 
-def _keep_owner_and_mode(path: Path, draft: Path) -> None:
-    shutil.copymode(path, draft)
+def _take_place(draft: Path, path: Path) -> None:
+    """Gives the draft the owner and the mode of the file. Raises OSError where that cannot be done, as by
+    anybody but root with a file of somebody else, and where the file has another name, which would keep what
+    was there before."""
     old = path.stat()
-    with suppress(OSError):  # nobody but root gives a file to somebody else
-        os.chown(draft, old.st_uid, old.st_gid)
+    if old.st_nlink > 1:
+        raise OSError(errno.EPERM, "the file has several names", str(path))
+    os.chown(draft, old.st_uid, old.st_gid)
+    shutil.copymode(path, draft)

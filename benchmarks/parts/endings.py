@@ -1,5 +1,5 @@
-"""How a script of benchmarks/ ends on bad input: with one line and exit code, as the command does; and how
-when it is told to end."""
+"""How a script of benchmarks/ ends: on bad input with one line and an exit code, as the command does; told to
+end, as after an interruption."""
 
 from __future__ import annotations
 

@@ -18,7 +18,6 @@ from harness.cases.prepared import Prepared, Preparers, made_key, problem_with
 from harness.cases.suite import Passed, Suite, read_cases
 from harness.errors import LISTED, NAME, BadInput, did_you_mean
 from harness.text import counted, one_line, some
-from harness.whole_files import named_where_full
 
 NAMED = 200
 """Most characters of a contested instance's name in the run's first line."""
@@ -98,11 +97,7 @@ def write_plan(
         for suite, some in zip(suites, limits, strict=True)
     ]
     refused, tools, passed = _refused(suites, chosen)
-    with (
-        named_where_full(path),
-        open(path, "wb") as file,
-        Preparers(workers, unicode, made, respell=respell, bare=bare) as preparers,
-    ):
+    with open(path, "wb") as file, Preparers(workers, unicode, made, respell=respell, bare=bare) as preparers:
         for suite, is_chosen, without in zip(suites, chosen, refused, strict=True):
             name = unused_name(suite.name, described)
             left_out: Counter[str] = Counter()

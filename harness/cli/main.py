@@ -153,7 +153,8 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def _told(error: OSError | KeyboardInterrupt) -> str:
     """Returns what happened, and the notes on it."""
-    return "; ".join([str(error) or "interrupted", *getattr(error, "__notes__", ())])
+    said = str(error) or ("interrupted" if isinstance(error, KeyboardInterrupt) else type(error).__name__)
+    return "; ".join([said, *getattr(error, "__notes__", ())])
 
 
 def _has_begun(options: argparse.Namespace) -> bool:

@@ -74,8 +74,9 @@ class GuardedStream:
             yield
         except OSError as error:
             self.close_quietly()  # what is held back would find no room again
+            # A reader goes away, and so does a terminal that is closed; neither is an error.
             is_gone = isinstance(error, BrokenPipeError) or (error.errno == errno.EIO and not self.is_file)
-            if not is_gone:  # as a reader is, and a terminal that was closed
+            if not is_gone:
                 error.add_note("the answer was not written whole")
                 raise
 

@@ -32,7 +32,7 @@ from harness.measure.record import (
     has_measurement,
     read_measurement,
 )
-from harness.rows.folder import locked, now
+from harness.rows.folder import locked, named_by_errors, now
 from harness.rows.machine import hardware, hardware_key
 from harness.rows.row import Row, RunInfo, verdict
 from harness.rows.store import has_begun, read_cases, read_info, read_rows
@@ -84,7 +84,7 @@ def measure(request: MeasureRequest, say: Callable[[str], None]) -> tuple[Path, 
     scouting = _scouting(request, profile)
     described = None if request.reference is None else _with_reference(scouting, request.reference, say)
     folder = run(scouting, say, lambda _: None, described).folder
-    with locked(folder):
+    with locked(folder), named_by_errors(folder, request.out is None):
         return folder, _measure_in(folder, request, profile, say)
 
 

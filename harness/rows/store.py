@@ -161,7 +161,7 @@ def lines(folder: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
             if not line.endswith(b"\n"):
                 then = "`grammarbench run --resume` completes the run"
                 if number == 1:
-                    then = "the run did not start; repeat its command without --resume"
+                    then = "the run did not start; repeat its command (without --resume)"
                 raise TornLine(f"{path}:{number}: the last line is cut off; {then}", offset - len(line))
             value = json_line(line, f"{path}:{number}")
             if problem := problem_with(value):

@@ -23,6 +23,7 @@ from harness.running.experiment import write_experiment_of_whole
 from harness.running.leftovers import OF_A_RUN, refuse_strangers
 from harness.running.planned_cases import digested
 from harness.running.same_run import first_difference
+from harness.whole_files import drafted
 
 Key = tuple[str, ...]
 
@@ -79,7 +80,8 @@ def merge(out: Path, folders: Sequence[Path], argv: Sequence[str]) -> Merged:
     make_writable(out)
     with locked(out):
         _refuse_occupied(out)  # another process may have written there since
-        shutil.copyfile(folders[0] / "cases.jsonl", out / "cases.jsonl")
+        with drafted(out / "cases.jsonl") as draft:
+            shutil.copyfile(folders[0] / "cases.jsonl", draft)
         missing = 0
         with Writer(out, _header(infos, argv)) as writer:
             for key in wanted:

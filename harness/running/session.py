@@ -54,6 +54,7 @@ from harness.running.shard import Shard, share
 from harness.running.taken import refuse_others, take_over
 from harness.running.work import Assignment, Work
 from harness.text import counted, one_line
+from harness.whole_files import named_where_full
 
 SEED = 0
 MEMORY_GB = 4.0
@@ -189,7 +190,8 @@ def _walk_prepared(
         profile = replace(profile, cases_of_ours=request.cases_of_ours)
     draft = folder / f"cases.{secrets.token_hex(4)}.new"
     try:
-        plan = _plan(prepared, profile, draft, say)
+        with named_where_full(folder / "cases.jsonl"):
+            plan = _plan(prepared, profile, draft, say)
         info = _info_of(prepared, profile, plan, jobs)
         chosen = range(len(plan.offsets)) if request.shard is None else _share(draft, request.shard)
         works = [Work(arm, name, deque(chosen)) for name in info.vocabularies for arm in info.arms]

@@ -170,3 +170,9 @@ def test_a_path_that_is_too_long_is_one_line(path: str, capsys: pytest.CaptureFi
     for kind in ("hf", "tiktoken", "gguf"):
         with pytest.raises(BadInput, match="too long"):
             load_vocabulary(f"{kind}:{path}")
+
+
+@pytest.mark.parametrize("name", ["gguf:a\0b", "tiktoken:./a\0b", "gguf:./a\ud800b"])
+def test_a_vocabulary_that_a_run_names_and_that_is_no_path_is_bad_input(name: str) -> None:
+    with pytest.raises(BadInput):
+        load_vocabulary(name)

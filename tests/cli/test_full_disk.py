@@ -72,7 +72,7 @@ def test_the_file_that_finds_no_room_is_named(walk: Sequence[str], tmp_path: Pat
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # which the limit would cut off
     done = subprocess.run(limited, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == BAD_INPUT
-    assert f"File too large: '{tmp_path}/run/cases." in done.stderr.splitlines()[-1]
+    assert f"File too large: '{tmp_path}/run/cases.jsonl'" in done.stderr.splitlines()[-1]
 
 
 def test_where_it_is_stored_is_told_where_the_run_chose_the_folder(

@@ -99,3 +99,39 @@ def test_a_signal_is_left_to_who_takes_interruptions(
     finally:
         signal.signal(number, was[0])
         signal.signal(signal.SIGINT, was[1])
+
+
+@pytest.mark.parametrize(
+    ("words", "where", "going_on"),
+    [
+        (
+            ["measure", "--backends", "unconstrained", "--vocabularies", "bytes"],
+            "harness.measure.session._measure_in",
+            "",
+        ),
+        (
+            ["advise", "--backends", "reference", "--tokenizer", "bytes"],
+            "harness.diagnose.advise.advice.rewritten",
+            ", and the same command goes on with --resume and the run's folder as --out",
+        ),
+    ],
+    ids=["measure", "advise"],
+)
+def test_what_comes_behind_a_walk_says_where_that_is_stored(
+    words: list[str],
+    where: str,
+    going_on: str,
+    suite: str,
+    tmp_path: Path,
+    said: Callable[[Sequence[str]], str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(where, interrupted)
+    told = said([words[0], suite, *words[1:]])
+    (folder,) = Path("results", "runs").iterdir()
+    assert told == f"grammarbench: interrupted; what was measured is stored in {folder}{going_on}"
+
+
+def test_an_error_without_text_is_told_by_its_name() -> None:
+    assert cli._told(OSError()) == "OSError"

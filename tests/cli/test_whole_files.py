@@ -16,6 +16,7 @@ from synthetic import ARMS, info, row, write_run
 
 from harness.cli.main import main
 from harness.outcomes.expected import read_record
+from harness.whole_files import drafted, write_whole
 
 
 @pytest.fixture
@@ -73,6 +74,39 @@ def test_a_file_of_somebody_else_stays_theirs(run: Path, tmp_path: Path) -> None
     os.chown(record, 1234, 1234)
     assert main(["compare", str(run), "--record", str(record)]) == 0
     assert record.stat().st_uid == 1234 and read_record(record).arms
+
+
+def test_a_file_whose_owner_cannot_be_kept_is_written_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody but root gives a file to somebody else."""
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    file = tmp_path / "a"
+    file.write_text("before")
+    was = file.stat().st_ino
+    monkeypatch.setattr(os, "chown", refuse)
+    write_whole(file, "behind")
+    assert file.read_text() == "behind" and file.stat().st_ino == was and os.listdir(tmp_path) == ["a"]
+
+
+def test_all_names_of_a_file_have_what_is_written(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("before")
+    os.link(tmp_path / "a", tmp_path / "b")
+    write_whole(tmp_path / "a", "behind")
+    assert (tmp_path / "b").read_text() == "behind"
+
+
+def test_an_error_names_the_file_and_not_its_draft(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as told:
+        write_whole(tmp_path / "no" / "a", "text")
+    assert str(told.value).endswith(f"'{tmp_path}/no/a'")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError) as refused, drafted(tmp_path / "folder") as draft:
+        draft.write_text("text")
+    assert str(refused.value).endswith(f"'{tmp_path}/folder'")
 
 
 @pytest.mark.parametrize(

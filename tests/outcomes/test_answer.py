@@ -249,6 +249,8 @@ def test_where_more_outputs_are_right_than_cases_work_the_faults_between_are_tol
         "(`xs.contains`) and has another fault in 1 of those with right output."
     )
     assert RIGHT_OUTPUT in answer.certainty
+    alone = _answer(synthetic, tmp_path / "alone", [fault | {"accepted": True}], [IGNORES])
+    assert "of those with right output" not in alone.sentence and "has another fault in 1" in alone.sentence
     fewer = _answer(synthetic, tmp_path / "fewer", [{}] * 3, [{}, {}, crash])
     assert RIGHT_OUTPUT not in fewer.certainty, "nobody speaks of right output"
 

@@ -212,7 +212,7 @@ def test_a_first_line_that_is_torn_is_no_run_to_complete(tmp_path: Path) -> None
     write_run(tmp_path)
     path = tmp_path / "rows.jsonl"
     path.write_bytes(path.read_bytes()[:40])
-    with pytest.raises(TornLine, match="the run did not start; repeat its command without --resume"):
+    with pytest.raises(TornLine, match=r"the run did not start; repeat its command \(without --resume\)"):
         read_info(tmp_path)
     assert not has_begun(tmp_path)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 from collections.abc import Callable
@@ -373,3 +374,17 @@ def test_a_changed_case_is_told(shards: list[Path], tmp_path: Path) -> None:
 def test_a_folder_that_holds_a_run_is_left_alone(shards: list[Path]) -> None:
     with pytest.raises(BadInput, match="holds a run already"):
         merge(shards[0], shards, ())
+
+
+def test_a_merge_that_found_no_room_can_be_repeated(
+    shards: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def torn(_: Path, to: Path) -> None:
+        to.write_bytes(b'{"suite"')
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    words = ["merge", *map(str, [tmp_path / "whole", *shards])]
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "copyfile", torn)
+        assert main(words) == 2
+    assert main(words) == 0

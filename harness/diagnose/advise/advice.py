@@ -20,6 +20,7 @@ from harness.diagnose.advise.unsatisfiable import unsatisfiable_of
 from harness.errors import BadInput
 from harness.outcomes.answer import Answer, BackendAnswer, read_answer
 from harness.outcomes.endless import endless_sentences
+from harness.rows.folder import named_by_errors
 from harness.rows.resume import NothingToResume
 from harness.rows.store import has_begun, read_cases
 from harness.running.limits import Progress
@@ -168,45 +169,46 @@ def advise(
         argv=tuple(argv),
     )
     folder, described = _walked(request, say, report)
-    answer = read_answer(folder, verb=verb_for(engine), whose=WHOSE)
-    cases = [(suite, case) for suite, _, case in read_cases(folder)]
-    unsatisfiable = unsatisfiable_of(cases, say)
-    changes, unchanged, not_looked_at = rewritten(
-        [pair for pair in cases if pair not in unsatisfiable],
-        answer,
-        lambda suite, out: _answers_of(
-            replace(request, suites=(str(suite),), out=out, resume=has_begun(out)), say, report, described
-        ),
-        folder,
-        say,
-    )
-    say("counting the tokens that each output takes at least ...")
-    advice = Advice(
-        folder,
-        vocabulary,
-        answer,
-        engine,
-        offer,
-        changes,
-        unchanged,
-        not_looked_at,
-        tuple(case.name for _, case in unsatisfiable),
-        tuple(endless_sentences(folder)),
-        largest_budget([case for _, case in cases], vocabulary),
-    )
-    stored = StoredAdvice(
-        engine,
-        advice.engine_option,
-        advice.notes,
-        changes,
-        unchanged,
-        answer.is_recommended,
-        not_looked_at,
-        advice.with_all,
-        advice.unsatisfiable,
-    )
-    write_advice(folder, stored)
-    return advice
+    with named_by_errors(folder, out is None):
+        answer = read_answer(folder, verb=verb_for(engine), whose=WHOSE)
+        cases = [(suite, case) for suite, _, case in read_cases(folder)]
+        unsatisfiable = unsatisfiable_of(cases, say)
+        changes, unchanged, not_looked_at = rewritten(
+            [pair for pair in cases if pair not in unsatisfiable],
+            answer,
+            lambda suite, out: _answers_of(
+                replace(request, suites=(str(suite),), out=out, resume=has_begun(out)), say, report, described
+            ),
+            folder,
+            say,
+        )
+        say("counting the tokens that each output takes at least ...")
+        advice = Advice(
+            folder,
+            vocabulary,
+            answer,
+            engine,
+            offer,
+            changes,
+            unchanged,
+            not_looked_at,
+            tuple(case.name for _, case in unsatisfiable),
+            tuple(endless_sentences(folder)),
+            largest_budget([case for _, case in cases], vocabulary),
+        )
+        stored = StoredAdvice(
+            engine,
+            advice.engine_option,
+            advice.notes,
+            changes,
+            unchanged,
+            answer.is_recommended,
+            not_looked_at,
+            advice.with_all,
+            advice.unsatisfiable,
+        )
+        write_advice(folder, stored)
+        return advice
 
 
 def source_of(source: str) -> str:

@@ -208,7 +208,11 @@ def _goes_wrong(backend: BackendAnswer, *equals: BackendAnswer) -> dict[CaseStat
         if any(set(telling(state, other.constraints(state))) != set(names) for other in equals):
             names = ()
         shown = some([coded(name) for name in names], MOST_CONSTRAINTS)
-        is_among_right = state == CaseState.OTHER_FAULT and number == backend.right_outputs - backend.works
+        is_among_right = (
+            state == CaseState.OTHER_FAULT
+            and number == backend.right_outputs - backend.works
+            and backend.right_outputs < backend.counts.cases
+        )
         among = " of those with right output" if is_among_right else ""
         clauses[state] = words.format(f"{number:,}{among}") + (f" ({shown})" if shown else "")
     return clauses
