@@ -44,7 +44,15 @@ def _is_leftover(path: Path) -> bool:
                 return False  # a copy that a user made: a run writes the cases first
             begins = {EXPERIMENT: HEAD.encode(), ROWS: BEGINNING}.get(path.name, b"")
             content = file.read(len(begins) or 1)
-            # The file may have been cut off amid its beginning; one that begins in no such way must be empty.
-            return begins.startswith(content)
+            # The file may have been cut off amid its beginning; one that begins in no such way must be empty,
+            # or stand beside the torn first line of a run.
+            return begins.startswith(content) or (not begins and _has_torn_line(path.with_name(ROWS)))
     except (OSError, BadInput):
         return False
+
+
+def _has_torn_line(rows: Path) -> bool:
+    """Does the file hold a part of a run's first line? Raises OSError."""
+    with rows.open("rb") as file:
+        content = file.read(len(BEGINNING))
+    return bool(content) and BEGINNING.startswith(content)

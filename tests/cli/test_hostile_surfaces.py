@@ -291,7 +291,14 @@ def test_a_run_that_is_ended_keeps_its_rows_and_goes_on(sent: signal.Signals, tm
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     rows = tmp_path / "run" / "rows.jsonl"
     process = subprocess.Popen(
-        words, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        words,
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        # What ignores a signal, as `nohup` does, has all that it starts ignore it.
+        preexec_fn=lambda: signal.signal(sent, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 60
     while not (rows.exists() and rows.read_bytes().count(b"\n") > 2) and time.monotonic() < deadline:
