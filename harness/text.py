@@ -23,7 +23,7 @@ MOST_LINES = 4
 """The most lines that one line is folded into; the middle of what is longer is left out."""
 
 MOST_FOLDED = 12
-"""The same for the sentences of an answer, which are ours."""
+"""The most lines for a sentence of an answer, which is ours and needs its end."""
 
 Style = Literal["bad", "good", "open", "head"]
 

@@ -68,8 +68,8 @@ def version_key(of: OfAVersion) -> tuple[str, str, str]:
 
 
 def arm_names(arms: Iterable[OfAVersion]) -> dict[tuple[str, str, str], str]:
-    """Returns, by `version_key`, the arm as people call it, with `==version` where a backend
-    has more than one in the run.
+    """Returns, by `version_key`, the arm as people call it, with `==version` where a backend has more than
+    one in the run.
 
     What stands behind a `+`, such as the library behind an engine's wrapper, makes no other version unless
     the options are the same.

@@ -112,7 +112,7 @@ COMPACT = Layout(
     has_minus_zero=False,
 )
 WHITE_SPACED = replace(COMPACT, separators=None)
-"""The same with any white space."""
+"""This layout is `COMPACT`, but that any white space may stand where JSON lets it."""
 LayoutName = Literal["any", "compact", "spaced"]
 LAYOUTS: dict[LayoutName, Layout] = {
     "any": EVERY_SPELLING,
@@ -133,4 +133,5 @@ def with_delete_escaped(layout: Layout) -> Layout:
 
 
 STRICT = replace(with_delete_escaped(WHITE_SPACED), unlisted="never", further_items=False)
-"""With any white space, but only with the properties and items that the schema names, and U+007F escaped."""
+"""This layout has any white space, U+007F escaped, and no properties and items but those that the schema
+names."""

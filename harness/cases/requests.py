@@ -268,7 +268,7 @@ TEXTS: dict[str, tuple[str, ...]] = {
 """The keys whose value may be the text of an object, each with such keys in that object. A prompt may begin
 with a brace too, under `text`."""
 OUTER_TEXTS = ("structured_outputs", "generationConfig", "sampling_params")
-"""Those of these keys that a request itself has."""
+"""The keys of `TEXTS` that stand in the request itself, and not in another object of it."""
 
 OF_VLLM: dict[str, Callable[[Any, str], Answer]] = {
     "json": _schema,

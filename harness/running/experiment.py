@@ -20,7 +20,7 @@ from harness.cases.suite import suite_names
 from harness.errors import BadInput
 from harness.paths import expanded
 from harness.rows.store import EXPERIMENT
-from harness.whole_files import named_where_full
+from harness.whole_files import write_whole
 
 if TYPE_CHECKING:
     from harness.backend.arm import Arm
@@ -72,8 +72,7 @@ def write_experiment(folder: Path, request: Request, specs: Sequence[BackendSpec
         del value["jobs"]
     value |= {key: other for key, other in others.items() if other}
     content = HEAD + tomli_w.dumps(value)
-    with named_where_full(folder / EXPERIMENT):
-        (folder / EXPERIMENT).write_bytes(content.encode("utf-8", "replace"))
+    write_whole(folder / EXPERIMENT, content.encode("utf-8", "replace"))
 
 
 def write_experiment_of_whole(shard: Path, whole: Path) -> None:
@@ -94,7 +93,7 @@ def write_experiment_of_whole(shard: Path, whole: Path) -> None:
     except (OSError, ValueError, KeyError, TypeError, BadInput):
         return
     kept = {key: one for key, one in value.items() if key not in ("shard", "shards", "executor")}
-    (whole / EXPERIMENT).write_bytes((HEAD + tomli_w.dumps(kept)).encode("utf-8", "replace"))
+    write_whole(whole / EXPERIMENT, (HEAD + tomli_w.dumps(kept)).encode("utf-8", "replace"))
 
 
 def suites_of_run(run: Path, there: Path) -> list[str]:

@@ -1,11 +1,11 @@
-"""What is said of a request in one word, in our own loop and at a server alike."""
+"""The words that say how a request was asked and judged; our own loop and a server have the same."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 Role = Literal["constrained", "none"]
-"""Whether the request has its grammar or, beside another one that has it, none."""
+"""A request has its grammar, or it has none and stands beside another one that has it."""
 
 Right = Literal["valid", "invalid", "unjudged"]
-"""What the judge says of the output."""
+"""The judge calls the output one of these."""
