@@ -113,8 +113,10 @@ def of_machines(machine: Mapping[str, Any], name: str) -> list[str]:
 
 def machine_text(machine: Mapping[str, Any]) -> str:
     told = {name: " and ".join(of_machines(machine, name)) for name in machine}
-    sizes = of_machines(machine, "memory_bytes")
-    memory = " and ".join(f"{int(size) / 1e9:.0f}" if size.isdigit() else size for size in sizes)
+    sizes = [
+        f"{int(size) / 1e9:.0f}" if size.isdigit() else size for size in of_machines(machine, "memory_bytes")
+    ]
+    memory = " and ".join(dict.fromkeys(sizes))
     return (
         f"{told.get('cpu_model_name', 'unknown processor')}, {told.get('cpus_usable')} processors, "
         f"{memory} GB, {told.get('platform', '')}, Python {told.get('python')}."
@@ -122,7 +124,10 @@ def machine_text(machine: Mapping[str, Any]) -> str:
 
 
 def begun(info: RunInfo) -> str:
-    load = " and ".join(of_machines(info.machine, "load_avg_1min"))
+    """Returns when the run was begun, and the loads of the machine at the beginnings of its sessions."""
+    loads = of_machines(info.machine, "load_avg_1min")
+    numbers = sorted((load for load in loads if load.replace(".", "", 1).isdigit()), key=float)
+    load = f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else " and ".join(loads)
     return f"at {info.started[:16].replace('T', ' ')} with a load of {load}"
 
 

@@ -54,14 +54,15 @@ def describe_machine() -> dict[str, Any]:
 
 
 def all_machines(values: Sequence[Any]) -> Any:
-    """Returns one description of all machines: where they differ, each text once, joined by ` | `."""
+    """Returns one description of all machines: where they differ, each text once, joined by ` | `. A value
+    may be such a text itself, of rows that were taken over."""
     distinct = [value for place, value in enumerate(values) if value not in values[:place]]
     if len(distinct) == 1:
         return distinct[0]
     if all(isinstance(value, dict) for value in distinct):
         names = dict.fromkeys(name for value in distinct for name in value)
         return {name: all_machines([value.get(name, "") for value in distinct]) for name in names}
-    return " | ".join(map(str, distinct))
+    return " | ".join(dict.fromkeys(text for value in distinct for text in str(value).split(" | ")))
 
 
 def usable_processors() -> int:

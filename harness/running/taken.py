@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
+from harness.backend.arm import Arm, arm, with_version
 from harness.cases.case import Case
 from harness.cases.case_line import case_from_line
 from harness.cases.plan import rows_of
@@ -27,9 +28,20 @@ FREE_TOO = ("suites", "shard", "arms", "vocabularies")
 
 def refuse_others(earlier: Path, info: RunInfo) -> None:
     """Raises BadInput unless the earlier run was made by this harness with the options of the new one, and
-    on the same tokens under each name of a vocabulary that both have; and for a damaged run, of which all
-    rows are read here, before anything of the new run is written."""
+    on the same tokens under each name of a vocabulary that both have; where the two have no suite, backend
+    or vocabulary in common, so that nothing can be taken; and for a damaged run, of which all rows are read
+    here, before anything of the new run is written."""
     before = read_info(earlier)
+    for kind, was, is_now in (
+        ("suites", before.suites, info.suites),
+        ("vocabularies", before.vocabularies, info.vocabularies),
+        ("backends", map(_named, before.arms), map(_named, info.arms)),
+    ):
+        if not (theirs := set(was)) & (ours := set(is_now)):
+            raise BadInput(
+                f"{earlier} has the {kind} {', '.join(sorted(theirs))}, and this run "
+                f"{', '.join(sorted(ours))}, so that no rows can be taken over; leave --take-over out"
+            )
     for name, about in info.vocabularies.items():
         if before.vocabularies.get(name, about) != about:
             raise BadInput(
@@ -44,6 +56,10 @@ def refuse_others(earlier: Path, info: RunInfo) -> None:
         )
     for _ in read_rows(earlier):
         pass
+
+
+def _named(one: Arm) -> str:
+    return with_version(arm(one), one.version)
 
 
 def take_over(

@@ -303,10 +303,19 @@ def test_the_readme_adds_up_what_shares_took_and_knows_what_it_does_not(
     assert "10 rows in a time that is not stored here." in readme.read_text()
 
 
-def test_machines_of_shares_that_differ_are_each_named() -> None:
-    machine = {"cpu_model_name": "A | B", "cpus_usable": "2", "memory_bytes": "16000000000 | 8000000000"}
+def test_machines_of_shares_that_differ_are_each_named_once() -> None:
+    sizes = "16000000000 | 8000000000 | 16000000001"
+    machine = {"cpu_model_name": "A | B", "cpus_usable": "2", "memory_bytes": sizes}
     said = reference_about.machine_text(machine | {"platform": "Linux", "python": "3.11.7"})
     assert said == "A and B, 2 processors, 16 and 8 GB, Linux, Python 3.11.7."
+
+
+@pytest.mark.parametrize(
+    ("loads", "said"), [("0.88", "0.88"), ("9.1 | 0.88 | 10.0", "0.88 to 10.0"), ("", "unknown")]
+)
+def test_the_loads_at_the_beginnings_are_a_range(synthetic: ModuleType, loads: str, said: str) -> None:
+    info = synthetic.info(machine={"load_avg_1min": loads})
+    assert reference_about.begun(info).endswith(f" with a load of {said}")
 
 
 def test_each_run_has_its_own_command_beside_its_rows(

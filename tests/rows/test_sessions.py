@@ -24,8 +24,9 @@ def test_what_a_run_says_of_itself_is_of_all_its_sessions(synthetic: ModuleType,
     assert (whole.jobs, whole.executor) == (4, "ray")
     assert whole.machine == {"cpu": "one | two", "python": "3.11"}
     assert replace(whole, jobs=1, executor="", machine=began.machine) == began
-    add_session(folder, replace(began, jobs=8))
+    add_session(folder, replace(began, jobs=8, machine={"cpu": "two | three", "python": "3.11"}))
     assert read_info(folder).jobs == 8, "behind a line that was cut short"
+    assert read_info(folder).machine["cpu"] == "one | two | three", "what was taken over names machines too"
 
 
 @pytest.mark.parametrize(

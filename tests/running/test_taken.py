@@ -209,6 +209,22 @@ def test_another_deadline_is_refused(suite: Path) -> None:
         walk(suite, "second", taken_from="first", timeout=3.0)
 
 
+@pytest.mark.parametrize("kind", ["suites", "backends", "vocabularies"])
+def test_a_run_with_nothing_in_common_is_refused(suite: Path, kind: str) -> None:
+    """It would walk every case anew, for hours, which is not what its user asked for."""
+    walk(suite, "first")
+    stored = suite.with_name("first") / "rows.jsonl"
+    head, rest = stored.read_text().split("\n", 1)
+    fields = json.loads(head)
+    if kind == "backends":
+        fields["arms"][0]["backend"] = "another"
+    else:
+        fields[kind] = {"another": next(iter(fields[kind].values()))}
+    stored.write_text(json.dumps(fields) + "\n" + rest)
+    with pytest.raises(BadInput, match=f"has the {kind} another.* so that no rows can be taken over"):
+        walk(suite, "second", taken_from="first")
+
+
 def test_other_tokens_of_the_same_name_are_refused(suite: Path) -> None:
     walk(suite, "sample")
     stored = suite.with_name("sample") / "rows.jsonl"
