@@ -13,7 +13,7 @@ from scripts import script_of
 from harness.errors import OK
 
 STAMP = re.compile(
-    r"^What this page found, it found with commit `[0-9a-f]{7,40}` of \d{4}-\d\d-\d\d; ", re.MULTILINE
+    r"^The findings on this page were made with commit `[0-9a-f]{7,40}` of \d{4}-\d\d-\d\d; ", re.MULTILINE
 )
 
 
