@@ -54,9 +54,9 @@ the run consists of the first character that is allowed. Some backends bound bla
 NO_DOCUMENT, TOO_LONG, ENDLESS = "no_document", "longer_than_its_layout", "endless_beyond_its_layout"
 WORDS: dict[Kind, str] = {"white_space": "white space", "digits": "digits", "string": "one character"}
 WHY = {
-    NO_DOCUMENT: " in all: no document of the schema does",
-    TOO_LONG: " in all: the layout that it declares has no run so long",
-    ENDLESS: " in all: the layout that it declares has no run so long",
+    NO_DOCUMENT: " in all, although no document of the schema goes on so",
+    TOO_LONG: " in all, which is longer than its declared layout allows",
+    ENDLESS: " in all, which is longer than its declared layout allows",
 }
 
 NUMBERS_ONCE = replace(EVERY_SPELLING, exponents="none", integers_are_digits=True, has_last_zeros=False)

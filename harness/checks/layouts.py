@@ -49,8 +49,8 @@ ALLOWED_BY = {
     "unlisted_name": ": a name that the schema does not list",
     "further_item": ": an item behind those that the schema lists one by one",
     "number_form": ": it writes the number with more zeros at its end",
-    ASSERTED_FORMAT: ": it takes `format` for a constraint, which here is none",
-    NARROWER_FORMAT: ": it takes `format` for a constraint, and for a narrower one than it is",
+    ASSERTED_FORMAT: ": it enforces `format`, which this case does not ask for",
+    NARROWER_FORMAT: ": it enforces `format`, and forbids strings that do have the format",
 }
 """What the tokens are, for the causes that are no keywords of the schema."""
 

@@ -199,7 +199,9 @@ def _endings(advice: Advice) -> list[str]:
             "of the backend or of the engine, such as max_whitespace=20: docs/endless.md."
         )
     if (budget := advice.budget) is not None:
-        of = f"; of {budget.looked_at:,} cases it takes the most tokens" if budget.looked_at > 1 else ""
+        of = ""
+        if budget.looked_at > 1:
+            of = f"; of the {budget.looked_at:,} cases looked at, this one needs the most tokens"
         lines.append(
             f"With a max_tokens below {budget.tokens} no output of {one_line(budget.case, 40)} can be "
             f"complete{of}."
@@ -212,8 +214,8 @@ def _changes(advice: Advice) -> list[str]:
     if advice.changes:
         with_all = f"; {advice.with_all}" if advice.with_all else ""
         lines.append(
-            "What to change (each rewrite means the same, which the automaton proved, and was "
-            f"tried{with_all}):"
+            "What to change (an automaton proved that each rewrite means the same as your schema, and each "
+            f"was tried on the same backends{with_all}):"
         )
     for change in advice.changes[:MOST_CHANGES]:
         gained = listed(change.gained)

@@ -75,7 +75,7 @@ def test_white_space_beyond_the_declared_layout_is_found(
     place = DOCUMENT.index(b":") + 1
     assert place + position in {finding.position for finding in findings}
     if writes.longest_run == 1:
-        assert all(", for 1 character in all: " in finding.text for finding in findings)
+        assert all(", for 1 character in all, " in finding.text for finding in findings)
 
 
 @pytest.mark.parametrize(

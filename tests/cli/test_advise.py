@@ -99,7 +99,7 @@ def test_the_answer_comes_first_and_names_what_is_not_kept(
     page = (advised / "run" / "report" / "report.html").read_text("utf-8")
     assert "Use llguidance: it works on 1 of your 2 schemas and refuses 1." in page
     assert "What to change" in page and "Then it works on llguidance too." in page
-    with_all = "and was tried; with it llguidance works on all 2"
+    with_all = "each was tried on the same backends; with it llguidance works on all 2"
     assert with_all in answer and with_all.partition("; ")[2] in page
 
 

@@ -118,11 +118,11 @@ def grounds(
         number = counted(len(compared), noun)
         by.append(f"whole masks of {number} compared with an exact reference")
     # A refused case is judged by other backends, so that no output of it is among these.
-    whose = f"those that {best.name} takes " if best.counts.refused else ""
+    whose = f"; {best.name} was judged on those that it takes" if best.counts.refused else ""
     yield (
         f"{f'In {best.run} ' if best.run else ''}{best.counts.judged:,} of {counted(total, noun)} "
         f"{'was' if total == 1 else 'were'} judged"
-        f"{f', {whose}by {listed(by)}' if by else ''}."
+        f"{f'{whose}, by {listed(by)}' if by else ''}."
     )
     yield from why_not_surer(best, judged, proofs, lost_to_us(backends), noun)
     if places := _places(judged, proofs):
@@ -135,17 +135,16 @@ def grounds(
     held = {backend.name: len(proofs.formats_held.get(backend.key, ())) for backend in judged}
     if any(held.values()):
         by = [f"{name} ({counted(number, noun)})" for name, number in held.items() if number]
-        rest = "" if held[best.name] else f", and was not seen to with {best.name}"
-        with_them = listed(by)
-        yield f"JSON Schema leaves open whether `format` binds a string; it does with {with_them}{rest}."
+        rest = "" if held[best.name] else f", and {best.name} was not seen to"
+        enforce = "enforces" if len(by) == 1 else "enforce"
+        yield f"JSON Schema leaves open whether `format` restricts a string. {listed(by)} {enforce} it{rest}."
     if best.counts.not_judged:
         yield (
-            f"Of {best.counts.not_judged:,} nothing is known but that {best.name} compiles "
-            f"{'it' if best.counts.not_judged == 1 else 'them'}: {NO_REFERENCE}."
+            f"{counted(best.counts.not_judged, noun)} could not be judged, though {best.name} compiles "
+            f"{'it' if best.counts.not_judged == 1 else 'them'}: there is {NO_REFERENCE}."
         )
     if unknown := best.counts.refused_unjudged:
-        ones = "refused one" if unknown == 1 else "refused ones"
-        yield f"{unknown:,} {ones} had nothing to be judged by."
+        yield f"For {counted(unknown, f'refused {noun}')} there was nothing to judge a backend by."
     yield from unchecked(judged)
     if len({backend.limits for backend in judged}) > 1:
         each = "; ".join(f"{backend.name}, {backend.limits}" for backend in judged)
