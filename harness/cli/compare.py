@@ -34,7 +34,7 @@ def add(verbs: Verbs) -> None:
             "compare my_run --record expected.json",
             "compare expected.json my_run --gate",
         ],
-        help="show what came out differently and what takes another time: between two runs, between two "
+        help="show which outcomes and which times differ: between two runs, between two "
         "versions in one run, or between expected outcomes and a run",
     )
     parser.add_argument(
@@ -80,7 +80,7 @@ def compare(options: argparse.Namespace) -> int:
         return _record(options)
     if options.head and expected.is_record(options.head):
         raise BadInput(
-            f"{options.head} is a file; the expected outcomes stand first: "
+            f"{options.head} is a file of expected outcomes, which must come first: "
             + shlex.join(["grammarbench", "compare", str(options.head), str(options.base)])
         )
     if expected.is_record(options.base):

@@ -31,7 +31,7 @@ class Delayed:
     @property
     def opening(self) -> str:
         """Returns the words before the names of the cases behind which it failed, if there are such."""
-        return "failed behind " if self.behind else "failed once"
+        return "failed after " if self.behind else "failed once"
 
     @property
     def closing(self) -> str:
@@ -68,10 +68,14 @@ def in_words(delayed: Delayed) -> str:
 
 def lines(cases: Sequence[Delayed]) -> list[str]:
     """Returns all of them in a line for each kind; none if there are none."""
-    kinds = {"behind others and not alone": [delayed for delayed in cases if delayed.behind]}
-    kinds["once and not again"] = [delayed for delayed in cases if not delayed.behind]
+    kinds = {
+        "after other cases in the same process, and not when walked alone": [
+            delayed for delayed in cases if delayed.behind
+        ],
+        "once, and not when walked again": [delayed for delayed in cases if not delayed.behind],
+    }
     return [
-        f"{counted(len(mine), 'case')} failed {how}; it is counted against nobody: {_names(mine)}"
+        f"{counted(len(mine), 'case')} failed {how}; this counts against no backend: {_names(mine)}"
         for how, mine in kinds.items()
         if mine
     ]

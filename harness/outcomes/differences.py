@@ -308,13 +308,19 @@ def difference_lines(run_differences: Differences, most: int | None = 40) -> Ite
     if slow:
         yield Line(f"{slow} of them differ by a missed deadline, which depends on the machine")
     if run_differences.unmeasured:
-        yield Line(f"a part of {counted(run_differences.unmeasured, 'case')} was not measured by us")
+        yield Line(
+            f"not measured in full, through our own failure: {counted(run_differences.unmeasured, 'case')}"
+        )
     if alone := run_differences.only_before + run_differences.only_after:
-        yield Line(f"in one of the two only: {counted(alone, 'case')}")
+        yield Line(f"found on one side only, so not compared: {counted(alone, 'case')}")
     if alone := run_differences.parts_alone:
-        yield Line(f"in one of the two only: {counted(alone, 'part')} (instances, checks) of cases in both")
+        yield Line(
+            f"found on one side only, so not compared: {counted(alone, 'part')} (instances, checks) of cases "
+            "on both sides"
+        )
     if run_differences.half_judged:
-        yield Line(f"judged in one of the two only: {counted(run_differences.half_judged, 'instance')}")
+        half_judged = counted(run_differences.half_judged, "instance")
+        yield Line(f"with a verdict on one side only, so not compared: {half_judged}")
     compared = counted(run_differences.compared, "case")
     yield Line(f"{compared} compared, {len(run_differences.cases):,} came out differently")
 

@@ -193,7 +193,7 @@ def _contested(summary: RunSummary, on: Console) -> list[str]:
 
 def _failure(summary: RunSummary, on: Console) -> list[str]:
     if summary.rows is None:
-        return [on.paint("INCOMPLETE", "bad") + " (no end): it gates nothing"]
+        return [on.paint("INCOMPLETE", "bad") + " (no end): no gate can pass it"]
     if summary.worst is None:
         return [_no_failure(summary, on)]
     worst = summary.worst

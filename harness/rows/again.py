@@ -22,7 +22,7 @@ ONE_VOCABULARY = ("measure", "decode")
 SUFFIX = {"run": "walked", "measure": "measured", "decode": "decoded", "kernels": "kernels"}
 """The suffix that a command's output folder gets behind the name of the run's."""
 
-NO_WAY_ON = "a live session cannot be gone on with; repeat its command with another --out"
+NO_WAY_ON = "a live session cannot be resumed; repeat its command with another --out"
 """The sentence for an incomplete run that no command completes."""
 
 

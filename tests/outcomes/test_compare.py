@@ -340,7 +340,9 @@ def test_each_arm_is_held_against_its_own_version_or_the_newest(order: int, tmp_
 def test_other_masks_fail_a_gate_and_nobody_says_which_are_right(tmp_path: Path) -> None:
     folder = measured_run(tmp_path / "run", 1.0, counts={"toy==2": {"masks_sha256": "11", "allowed": 8}})
     (pair,) = compare_arms(folder)
-    assert pair.what_is_worse.startswith("other masks (which are right, only a run with checks tells) in ")
+    assert pair.what_is_worse.startswith(
+        "masks that differ (only a run with checks can say which are right) in "
+    )
     (found,) = comparing.run_pairs(
         read_inputs([folder])
     )  # versions within one run are listed on the page too
@@ -393,7 +395,7 @@ def test_what_has_no_end_is_compared_and_kept_by_nobody_and_the_exit_code_is_3(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("RUN RECORD", "the expected outcomes stand first: grammarbench compare RECORD RUN"),
+        ("RUN RECORD", "expected outcomes, which must come first: grammarbench compare RECORD RUN"),
         ("RECORD", "name the run that is compared with it too"),
         ("RECORD RUN --time", "--time says nothing about expected outcomes"),
         ("RUN --record RECORD --gate", "--gate says nothing about a record that is written"),
@@ -430,10 +432,10 @@ def walked(folder: Path, *rows: tuple[Row, bytes]) -> Path:
 @pytest.mark.parametrize(
     ("after", "code", "said"),
     [
-        (named("new", "x", "y", "y"), 0, "1 part (instances, checks) of cases in both"),
+        (named("new", "x", "y", "y"), 0, "1 part (instances, checks) of cases on both sides"),
         (named("new", "x", "y", "y", wrong="x"), 1, "instance 1 (x): right -> over_constrained"),
         (named("new", "y", "y", wrong="y"), 1, "instance 2 (y): right -> over_constrained"),
-        (named("other", "names"), 4, "1 case of both has no instance in common"),
+        (named("other", "names"), 4, "1 case that both sides hold has no instance in common"),
     ],
     ids=["right", "wrong", "of one name", "nothing in common"],
 )

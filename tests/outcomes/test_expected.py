@@ -496,7 +496,7 @@ def test_what_was_found_beside_a_failure_of_ours_fails_and_the_rest_is_counted(
     assert "+over_constrained" in shown and "-the_mask_is_exact" not in shown
     assert gates(tmp_path / "right", before, [row(), lost, OTHER_CASE]) == [0, 0]
     shown = capsys.readouterr().out
-    assert shown.count("a part of 1 case was not measured by us") == 2
+    assert shown.count("not measured in full, through our own failure: 1 case") == 2
 
 
 def test_a_verdict_that_nobody_knows_is_neither_right_nor_wrong(
@@ -506,7 +506,7 @@ def test_a_verdict_that_nobody_knows_is_neither_right_nor_wrong(
     assert gates(tmp_path, [wrong, OTHER_CASE], [unknown, OTHER_CASE]) == [0, 0]
     shown = capsys.readouterr().out
     assert "faults that are gone" not in shown and "fixed" not in shown
-    assert "judged in one of the two only: 1 instance" in shown
+    assert "with a verdict on one side only, so not compared: 1 instance" in shown
     crash = row(valid=None, status="crash", accepted=None)
     assert gates(tmp_path / "crash", [unknown, OTHER_CASE], [crash, OTHER_CASE]) == [1, 1]
 
@@ -542,7 +542,7 @@ def test_an_arm_that_missed_a_deadline_in_every_case_proves_nothing(
 ) -> None:
     late = [row(**LATE), row(**LATE, case_id="1" * 12)]
     assert gates(tmp_path, [row(), OTHER_CASE], late) == [4, 4]
-    assert " ".join(capsys.readouterr().out.split()).count("lost to a missed deadline") == 2
+    assert " ".join(capsys.readouterr().out.split()).count("the walks or the checks missed a deadline") == 2
     assert gates(tmp_path / "one", [row(), OTHER_CASE], [late[0], OTHER_CASE]) == [0, 0]
 
 

@@ -97,7 +97,7 @@ def test_a_run_that_was_put_together_is_completed_by_what_it_holds(tmp_path: Pat
     assert shlex.split(resume(tmp_path, merged))[1:] == ["run", "--resume", "--out", str(tmp_path)]
     (tmp_path / "experiment.toml").touch()
     assert shlex.split(resume(tmp_path, merged))[1:3] == ["run", f"{tmp_path}/experiment.toml"]
-    assert "cannot be gone on with" in how_to_complete(tmp_path, info("live", "--url", "http://x"))
+    assert "cannot be resumed" in how_to_complete(tmp_path, info("live", "--url", "http://x"))
     assert how_to_complete(tmp_path, merged) == f"`{resume(tmp_path, merged)}` completes it"
 
 

@@ -16,7 +16,7 @@ GROWTH = 0.05
 """A serialized grammar may grow by this share without being called worse."""
 
 WORSE = {
-    "masks": "other masks (which are right, only a run with checks tells)",
+    "masks": "masks that differ (only a run with checks can say which are right)",
     "forced_bytes": "fewer forced bytes",
     "serialized_bytes": "a larger serialized grammar",
     "passes": "more passes",

@@ -172,11 +172,11 @@ def _missing(changes: Sequence[Pair]) -> Iterator[str]:
         yield f"no case of {'; '.join(nothing_of)} could be compared"
     if strangers := max(pair.outcomes.strangers for pair in changes):
         have = "has" if strangers == 1 else "have"
-        yield f"{counted(strangers, 'case')} of both {have} no instance in common"
+        yield f"{counted(strangers, 'case')} that both sides hold {have} no instance in common"
     for pair in changes:
         if pair.outcomes.late:
             where = f"{pair.head.title} on {', '.join(pair.outcomes.late)}"
-            yield f"every case of {where} that was compared, or its checks, was lost to a missed deadline"
+            yield f"in every compared case of {where} the walks or the checks missed a deadline"
     for base, head in dict.fromkeys((pair.base.folder, pair.head.folder) for pair in changes):
         if base == head:
             continue

@@ -99,7 +99,7 @@ def _in_short(pair: Pair, on: Console) -> Iterator[tuple[str, str]]:
         times = _counts({sign: verdicts[sign] for sign in show.SIGNS.values()}, "none", is_news, on)
         yield "times", f"{times}, of {counted(len(pair.times), 'figure')}"
     elif pair.time_notes:
-        yield "times", "told below, not judged"
+        yield "times", "shown below, without a verdict"
 
 
 def _counts(counts: Mapping[str, int], none: str, is_news: bool, on: Console) -> str:
@@ -125,7 +125,7 @@ def _pair_text(pair: Pair, *, means: bool, on: Console) -> str:
     if pair.times:
         lines += ["", show.comparisons_text(pair.times, means=means, on=on)]
     if pair.time_notes:
-        lines += ["", "times between two runs are told, not judged:"]
+        lines += ["", "times of two runs are shown without a verdict:"]
         lines += [part for line in pair.time_notes for part in on.fold(f"  {line}")]
     return "\n".join(lines)
 

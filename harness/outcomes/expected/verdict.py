@@ -218,8 +218,8 @@ def _left_out(recorded: Recorded, now: RunFaults, info: RunInfo, verdict: Verdic
         yield from (f"nothing is recorded of {arm}: nothing is proven of it" for arm in verdict.unknown)
     for arm in verdict.late:
         yield (
-            f"every case of {arm} that was compared, or its checks, was lost to a missed deadline: nothing "
-            "is proven of it"
+            f"in every compared case of {arm} the walks or the checks missed a deadline, so nothing is "
+            "proven of it"
         )
     if verdict.slow:
         yield (

@@ -23,7 +23,7 @@ def verdict_text(verdict: Verdict) -> str:
         ),
     ]
     if verdict.unmeasured:
-        lines.append(f"a part of {counted(verdict.unmeasured, 'case')} was not measured by us")
+        lines.append(f"not measured in full, through our own failure: {counted(verdict.unmeasured, 'case')}")
     if verdict.unrecorded:
         lines.append(
             f"{counted(verdict.unrecorded, 'case')} {'is' if verdict.unrecorded == 1 else 'are'} not recorded"

@@ -25,12 +25,12 @@ WORDS = {
     "NO BASELINE": (
         "·",
         "none",
-        "nothing to hold it against: give two runs, or measure two versions in one run",
+        "there is nothing to compare with: give two runs, or measure two versions in one run",
     ),
 }
 """Glyph, colour and meaning."""
 
-NOT_HELD = "the runs cannot be held against one another"
+NOT_HELD = "the runs cannot be compared with one another"
 """What NO BASELINE means where there are several runs; the reasons are told beside it."""
 
 

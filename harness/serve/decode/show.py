@@ -85,7 +85,7 @@ def _head(decoding: Decoding, objectives: Objectives) -> str:
         "whose top id is masked, and in nats the tax of a text (median) and of an id"
     )
     if not decoding.is_complete:
-        lines.append("INCOMPLETE: the record has no end; it gates nothing")
+        lines.append("INCOMPLETE: the record has no end; no gate can pass it")
     return "\n".join(line for paragraph in lines for line in _wrap(paragraph))
 
 
