@@ -25,15 +25,15 @@ def add(verbs: Verbs) -> None:
             "bisect xgrammar 0.1.18..0.1.25 --growth tags=16 --slower compile",
         ],
         help="find the first release of a backend that shows an outcome, or the first without a fault; like "
-        "git bisect, it assumes that what came stayed",
+        "git bisect, it assumes that the outcome changes only once between the two versions",
     )
     parser.add_argument("backend", metavar="BACKEND", help="a backend with its options, without a version")
     parser.add_argument(
         "versions",
         metavar="GOOD..BAD",
-        help="two versions, the older one first, of which the case comes to different ends",
+        help="two versions, the older one first, in which the case has different outcomes",
     )
-    add_suites(parser, "seven of ours; with --slower: speed", "; where the case is")
+    add_suites(parser, "seven of ours; with --slower: speed", "; the case is looked for there")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--case", metavar="CASE", help="a case's name or id")
     what.add_argument(

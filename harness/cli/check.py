@@ -45,14 +45,14 @@ def add(verbs: Verbs) -> None:
     instead.add_argument(
         "--tokens",
         action="store_true",
-        help="say instead which tokens of the vocabulary it takes for other bytes than they are, and where "
-        "that makes a mask wrong",
+        help="say instead which tokens it reads as other bytes than the tokenizer's, and where that makes a "
+        "mask wrong",
     )
     instead.add_argument(
         "--threads",
         action="store_true",
-        help="say instead whether objects on several threads go where each goes alone, in walks that are "
-        "made again and again for --seconds",
+        help="say instead whether grammar objects on several threads behave as each does alone, in walks "
+        "that are repeated for --seconds",
     )
     add_number(parser, "--seconds", positive_number, "seconds of walks with --threads", default=15.0)
     add_vocabulary(parser, "the vocabulary that it is checked with", default="probe")

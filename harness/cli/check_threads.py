@@ -38,7 +38,7 @@ def _lines(backend: str, seen: Threaded) -> Iterator[str]:
         return
     rows = [(way.way, [f"{way.walks:,}", f"{way.otherwise:,}"]) for way in seen.ways]
     yield ""
-    yield grid("on several threads", ["walks", "otherwise"], [rows], console().width, widest=30)
+    yield grid("on several threads", ["walks", "different"], [rows], console().width, widest=30)
     for way in seen.ways:
         for text in [*way.shown, *([way.lost] if way.lost else [])]:
             yield f"{way.way}: {one_line(text, 300, spelled=True)}"
@@ -48,16 +48,17 @@ def _answer(backend: str, seen: Threaded) -> str:
     """Returns the first line; it says that what found nothing is a sample."""
     walks, otherwise = _walks(seen), sum(way.otherwise for way in seen.ways)
     if any(way.lost for way in seen.ways):
-        return f"{backend} is lost on {THREADS} threads, and not on one"
+        return f"the process of {backend} is lost on {THREADS} threads, and not on one"
     if otherwise:
         return (
-            f"{backend} goes otherwise on {THREADS} threads than on one in {otherwise:,} of {walks:,} walks"
+            f"{backend} behaves differently on {THREADS} threads than on one in {otherwise:,} of {walks:,} "
+            "walks"
         )
     if not seen.compiled:
         return f"nothing is known of {backend}: it compiles none of the sample grammars"
     if not walks:
-        return f"nothing is known of {backend}: it goes otherwise on one thread from walk to walk"
+        return f"nothing is known of {backend}: even on one thread, two equal walks differ"
     return (
-        f"{backend} goes on {THREADS} threads as on one in all of {counted(walks, 'walk')} (a sample: a race "
-        "shows by luck)"
+        f"{backend} behaves on {THREADS} threads as on one in {counted(walks, 'walk')} (a sample: a race may "
+        "not show in it)"
     )

@@ -64,7 +64,7 @@ def _lines(backend: str, vocabulary: str, looked: Looked) -> Iterator[str]:
             yield "  no mask was found that is wrong because of it"
     if looked.misread:
         yield ""
-        yield f"masks that are wrong for ids of which the backend shows nothing wrong: {len(looked.misread)}"
+        yield f"wrong masks for ids whose bytes the backend shows rightly: {len(looked.misread)}"
         for each in looked.misread[:LISTED]:
             yield f"  {each['token']:>7}  {_shown(each)}"
     for loss in looked.lost:

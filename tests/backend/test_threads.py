@@ -79,7 +79,7 @@ def test_the_command_says_first_that_what_found_nothing_is_a_sample(
 ) -> None:
     assert main(["check", "llguidance", *CHECK]) == 0
     first, *_ = capsys.readouterr().out.splitlines()
-    assert first.startswith("llguidance goes on 8 threads as on one in all of ") and "a sample" in first
+    assert first.startswith("llguidance behaves on 8 threads as on one in ") and "a sample" in first
 
 
 def test_the_command_names_what_differs(
@@ -87,7 +87,7 @@ def test_the_command_names_what_differs(
 ) -> None:
     assert main(["check", named(RaisesBesideOthers), *CHECK]) == 1
     said = capsys.readouterr().out
-    assert "goes otherwise on 8 threads than on one in" in said.splitlines()[0]
+    assert "behaves differently on 8 threads than on one in" in said.splitlines()[0]
     assert r"raises RuntimeError: already\n\x1b[31mborrowed" in said
     assert main(["check", named(RaisesBesideOthers), *CHECK, "--json"]) == 1
     seen = json.loads(capsys.readouterr().out)

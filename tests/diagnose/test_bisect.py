@@ -372,7 +372,7 @@ def test_a_version_that_cannot_be_loaded_is_passed_over(
     found = asked(monkeypatch, ["1", "2", "3", "4", "5"])
     assert found.to_json()["candidates"] == ["3", "4"]
     assert dict(found.steps)["3"] == 'skipped: "toy" has no option "x"'
-    with pytest.raises(BadInput, match=r'toy 3 cannot be told, .*: "toy" has no option "x"'):
+    with pytest.raises(BadInput, match=r'toy 3 cannot be judged, .*: "toy" has no option "x"'):
         asked(monkeypatch, ["1", "2", "3"])
 
 
@@ -430,7 +430,7 @@ def test_each_fault_has_its_own_release(monkeypatch: pytest.MonkeyPatch) -> None
     ]
     said = found.to_json()
     assert (said["first_bad"], [each["first_bad"] for each in said["changes"]]) == ("2", ["2", "4"])
-    assert dict(found.steps)["3"] == "is like the last in 1 of 2 faults"
+    assert dict(found.steps)["3"] == "agrees with the last version in 1 of 2 faults"
     repair = searched_rows(monkeypatch, dict(zip(rows, list(rows.values())[::-1], strict=True)))
     assert (repair.to_json()["kind"], repair.to_json()["first_good"]) == ("better", "5")
     assert [each.search.first_bad for each in repair.changes] == ["3", "5"]
@@ -464,13 +464,13 @@ def test_what_speaks_against_an_answer_is_told_with_it(monkeypatch: pytest.Monke
     found = searched_rows(monkeypatch, faulty)
     lines = found.text("toy").splitlines()
     place = lines.index("toy==7 is the first version with it; 6 is the last without")
-    assert lines[place + 1] == "yet 3 shows it: it came and went more than once"
+    assert lines[place + 1] == "yet 3 shows it: the outcome changed more than once"
     assert found.text("toy").count("yet ") == 1
     said = [(each["also_in"], each["not_in"]) for each in found.to_json()["changes"]]
     assert said == [([], []), (["3"], [])]
     mended = dict(zip(faulty, list(faulty.values())[::-1], strict=True))
     found = searched_rows(monkeypatch, mended)
-    assert "yet 7 still has the fault: it came and went more than once" in found.text("toy").splitlines()
+    assert "yet 7 still has the fault: the outcome changed more than once" in found.text("toy").splitlines()
     assert [each["not_in"] for each in found.to_json()["changes"]] == [["7"], []]
 
 
@@ -584,15 +584,15 @@ def test_the_release_that_mended_a_fault_is_told_as_a_repair(grammarbench: Comma
 @pytest.mark.long
 def test_the_answer_is_exact_where_nothing_was_skipped(grammarbench: Command) -> None:
     done = grammarbench("1.4..1.5", "a choice")
-    assert done.returncode == 2 and "come to the same in this case" in done.stderr
+    assert done.returncode == 2 and "have the same outcome in this case" in done.stderr
 
 
 @pytest.mark.long
 def test_questions_without_an_answer_are_one_line(grammarbench: Command) -> None:
     for versions, case, said in (
         ("1.0", "a choice", '"1.0" cannot be read; write GOOD..BAD'),
-        ("1.0..1.3", "a choice", "toy-backend 1.3 cannot be told"),
-        ("1.0..9.9", "a choice", "toy-backend 9.9 cannot be told"),
+        ("1.0..1.3", "a choice", "toy-backend 1.3 cannot be judged"),
+        ("1.0..9.9", "a choice", "toy-backend 9.9 cannot be judged"),
         ("1.0..2.0", "a chiose", 'did you mean "a choice"?'),
     ):
         done = grammarbench(versions, case)

@@ -1,5 +1,6 @@
 """Finds the first release of a backend that shows an outcome, or that is rid of a fault, by a binary search
-over the released versions, as `git bisect` does. As there, it is assumed that what came stayed."""
+over the released versions, as `git bisect` does. As there, it is assumed
+that the outcome changes only once."""
 
 from __future__ import annotations
 
@@ -124,7 +125,7 @@ class ChangedAt:
         against = [f"{version} {with_it}" for version in self.also_in]
         against += [f"{version} {without}" for version in self.not_in]
         if against:
-            sentence += f"\nyet {', '.join(against)}: it came and went more than once"
+            sentence += f"\nyet {', '.join(against)}: the outcome changed more than once"
         return "\n".join(
             [sentence, *(line for difference in self.differences for line in case_lines(difference))]
         )
@@ -201,12 +202,13 @@ def bisect(
             look(end)
         except Unavailable as why:
             raise BadInput(
-                f"{distribution} {end} cannot be told, so there is nothing to search between: {why}"
+                f"{distribution} {end} cannot be judged, so there is nothing to search between: {why}"
             ) from why
     wanted = difference_of(tried.rows(good), tried.rows(bad))
     if not wanted:
         raise BadInput(
-            f"{distribution} {good} and {bad} come to the same in this case; there is nothing to search for"
+            f"{distribution} {good} and {bad} have the same outcome in this case; there is nothing to search "
+            "for"
         )
     kind = kind_of(differences(tried.rows(good), tried.rows(bad)).cases)
     tried.step(good, SHOWS[kind][0])
@@ -296,7 +298,7 @@ def in_words(answers: Sequence[bool | None], kind: Kind) -> str:
         return "skipped: it lacks the part or the check in question, or broke or missed a deadline in it"
     if len(known) == 1:
         return SHOWS[kind][known.pop()]
-    return f"is like the last in {answers.count(True)} of {counted(len(answers), 'fault')}"
+    return f"agrees with the last version in {answers.count(True)} of {counted(len(answers), 'fault')}"
 
 
 def kind_of(changed: Sequence[Difference]) -> Kind:
