@@ -1,4 +1,4 @@
-"""Do objects on several threads go where each goes alone?
+"""Do grammar objects on several threads behave as each does alone?
 
 Engines fill the masks of large batches on several threads, and compile beside the loop that serves. A race
 shows by luck only, so what is looked at is a sample, and is made again and again until the time is over.

@@ -1,4 +1,4 @@
-"""`check BACKEND --threads`: do objects on several threads go where each goes alone?"""
+"""`check BACKEND --threads`: do grammar objects on several threads behave as each does alone?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`repro`: one failing case, step by step, and a script that shows it without us."""
+"""`repro`: one failing case, step by step, and a script that shows it without GrammarBench."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def add(verbs: Verbs) -> None:
             "repro my_run CASE --backends xgrammar",
             "repro my_run CASE --backends xgrammar --shrink --script fault.py",
         ],
-        help="show one failing case step by step, and a script that shows it without us",
+        help="show one failing case step by step, and a script that shows it without GrammarBench",
     )
     add_run(parser)
     parser.add_argument(
