@@ -14,13 +14,15 @@ from harness.measure.protocol import PROFILES
 from harness.measure.record import Nanoseconds, Recorded, Slot, Trace
 
 METRICS: dict[str, str] = {
-    "compile": "A fresh compile, cache off, one thread unless an option says otherwise.",
-    "ttfm": "Time to first mask: compile, new matcher and first fill, of the first pass after a fresh "
-    "compile.",
-    "cold_fill": "All fills of the first pass after a fresh compile, summed over the text.",
-    "fill": "Warm fills: per token the minimum over the passes, summed over the text.",
-    "accept": "Warm accepts: per token the minimum over the passes, summed over the text.",
-    "matcher_new": "A new object of a compiled grammar: the minimum over the passes.",
+    "compile": "It is the time of a fresh compile with the cache off, on one thread unless an option says "
+    "otherwise.",
+    "ttfm": "It is the time to the first mask: compile, new matcher and first fill, of the first pass after "
+    "a fresh compile.",
+    "cold_fill": "It is the time of all fills of the first pass after a fresh compile, summed over the text.",
+    "fill": "It is the time of warm fills: the minimum over the passes for each token, summed over the text.",
+    "accept": "It is the time of warm accepts: the minimum over the passes for each token, summed over the "
+    "text.",
+    "matcher_new": "It is the time to make a new object of a compiled grammar: the minimum over the passes.",
 }
 """The metrics that are judged, by name: nanoseconds per case, lower is better."""
 

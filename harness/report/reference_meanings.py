@@ -107,8 +107,8 @@ KERNEL_OUTCOMES: dict[KernelOutcome, str] = {
 }
 
 ALERTS: dict[AlertState, str] = {
-    "alert": "The smallest of the last three ratios exceeds by more than five percent what eight runs in a "
-    "row had kept to.",
+    "alert": "The smallest of the last three ratios is more than five percent above all but the largest of "
+    "eight runs in a row before them.",
     "better": "The same the other way.",
     "quiet": "Neither.",
     "no baseline": "Fewer than eleven runs: neutral.",

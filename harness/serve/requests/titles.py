@@ -28,183 +28,257 @@ FIGURES: dict[str, Title] = {
         "TTFT",
         "ns",
         "lower",
-        "From arrival until the first id is on the host; warm: the grammars were compiled before.",
+        "It is the time from arrival until the first id is on the host, in warm runs, whose grammars were "
+        "compiled before.",
         "vLLM ttft",
     ),
     "ttft_cold": Title(
         "TTFT cold",
         "ns",
         "lower",
-        "The same in a setting's cold run, which compiles each grammar.",
+        "It is the time to the first id in a setting's cold run, which compiles each grammar.",
         "vLLM ttft",
     ),
     "tpot": Title(
         "TPOT",
         "ns",
         "lower",
-        "(Last token - first token) / (n - 1) of a request; none where n is 1.",
+        "It is (last token - first token) / (n - 1) of a request with n ids; a request with one id has none.",
         "vLLM tpot, GenAI-Perf and AIPerf ITL",
     ),
     "itl": Title(
         "ITL",
         "ns",
         "lower",
-        "Gaps between messages, all requests pooled; ids known at one time are one message.",
+        "It is the gap between two messages, over all requests; ids that are known at one time are one "
+        "message.",
         "vLLM itl",
     ),
     "itl_token": Title(
         "ITL per token",
         "ns",
         "lower",
-        "The same gaps shared out over the tokens of the message that ends them.",
+        "It is the same gap, shared out over the tokens of the message that ends it.",
         "SGLang itl",
     ),
-    "e2e": Title("E2E", "ns", "lower", "From a request's arrival until it is done.", "vLLM e2el"),
-    "service": Title("in the batch", "ns", "lower", "From getting a row until done: E2E without the queue."),
+    "e2e": Title(
+        "E2E",
+        "ns",
+        "lower",
+        "It is the time from a request's arrival until it is done.",
+        "vLLM e2el",
+    ),
+    "service": Title(
+        "in the batch",
+        "ns",
+        "lower",
+        "It is the time from getting a row until the request is done, which is E2E without the queue.",
+    ),
     "output_throughput": Title(
         "tok/s",
         "1/s",
         "higher",
-        "Emitted ids of answered requests over first arrival to last end.",
+        "It is the number of ids that answered requests emitted, per second from the first arrival to the "
+        "last end.",
         "vLLM output_throughput",
     ),
     "total_throughput": Title(
-        "total tok/s", "1/s", "higher", "The same, prompt tokens included.", "vLLM total_token_throughput"
+        "total tok/s",
+        "1/s",
+        "higher",
+        "It is the same number per second with the prompts' tokens included.",
+        "vLLM total_token_throughput",
     ),
     "request_throughput": Title(
-        "requests/s", "1/s", "higher", "Answered requests over the same time.", "vLLM request_throughput"
+        "requests/s",
+        "1/s",
+        "higher",
+        "It is the number of answered requests per second, over the same time.",
+        "vLLM request_throughput",
     ),
     "goodput": Title(
         "goodput",
         "1/s",
         "higher",
-        "Answered under the own grammar and within the stated objectives; a single token keeps TPOT.",
+        "It is the number of requests per second that are answered under their own grammar and within the "
+        "stated objectives; a request with a single token keeps that of TPOT.",
         "vLLM request_goodput",
     ),
     "pass": Title(
         "per pass",
         "ns",
         "lower",
-        "A whole step of the loop: forward pass, masks, sampling, accepts and the loop's own work.",
+        "It is a whole step of the loop: forward pass, masks, sampling, accepts and the loop's own work.",
     ),
-    "forward": Title("forward", "ns", "lower", "The forward pass alone, to its end on the device."),
+    "forward": Title(
+        "forward",
+        "ns",
+        "lower",
+        "It is the forward pass alone, to its end on the device.",
+    ),
     "exposed": Title(
         "exposed",
         "ns",
         "lower",
-        "What masks held the loop up: their hand-over to threads, and what of the fills was not hidden.",
+        "It is the time for which masks held the loop up: their hand-over to threads, and the part of the "
+        "fills that was not hidden.",
     ),
-    "fill": Title("fills", "ns", "lower", "All fills of a step, summed over threads, hidden or not."),
+    "fill": Title(
+        "fills",
+        "ns",
+        "lower",
+        "It is the time of all fills of a step, summed over threads, hidden or not.",
+    ),
     "own": Title(
         "loop's own",
         "ns",
         "lower",
-        "What is left of a step without forward, exposed, move, apply, sample, accept and strategy, where "
-        "these do not lie beside one another.",
+        "It is what is left of a step without forward, exposed, move, apply, sample, accept and strategy, "
+        "where these do not lie beside one another.",
     ),
     "tokens_per_pass": Title(
         "tok/pass",
         "ratio",
         "higher",
-        "Emitted ids over forward passes of a request (jump factor); stepwise is exactly 1.",
+        "It is the number of ids that a request emitted divided by that of its forward passes (jump "
+        "factor); stepwise has exactly 1.",
         "jump factor",
     ),
     "saved_share": Title(
         "saved",
         "share",
         "higher",
-        "Of the emitted ids, those without a pass of their own: forced, and accepted drafts.",
+        "It is the share of the emitted ids that had no pass of their own: forced ids, and accepted drafts.",
     ),
     "overhead": Title(
         "x none",
         "ratio",
         "lower",
-        "TPOT over the unconstrained run's of equal length, paired by request "
-        "and round; interval over forks.",
+        "It is TPOT divided by that of the unconstrained run at equal length, paired by request and "
+        "round; its interval is over forks.",
     ),
-    "overhead_e2e": Title("E2E x none", "ratio", "lower", "The same of E2E."),
+    "overhead_e2e": Title(
+        "E2E x none",
+        "ratio",
+        "lower",
+        "It is E2E divided by that of the unconstrained run, paired as TPOT is.",
+    ),
     "speed_up": Title(
         "speed-up",
         "ratio",
         "higher",
-        "Stepwise over strategy of the time in the batch, summed over a run's equal texts, by round and fork.",  # noqa: E501
+        "It is the time in the batch with stepwise divided by that with the strategy, summed over a run's "
+        "equal texts, by round and fork.",
     ),
     "ceiling": Title(
         "ceiling",
         "ratio",
         "neither",
-        "Passes of stepwise over the strategy's, 1 / (1 - saved share): the speed-up if only passes cost.",
+        "It is the number of passes with stepwise divided by that with the strategy, 1 / (1 - saved "
+        "share); the speed-up would be as large if only passes cost time.",
     ),
     "valid": Title(
         "valid",
         "share",
         "higher",
-        "Of the judged texts, those valid by the grammar's own judge; fallbacks are counted apart.",
+        "It is the share of the judged texts that are valid by the grammar's own judge; fallbacks are "
+        "counted apart.",
     ),
     "as_replayed": Title(
         "replayed",
         "share",
         "higher",
-        "Of the replayed requests, those whose text is the reference byte for byte.",
+        "It is the share of the replayed requests whose text is the reference byte for byte.",
     ),
     "canonical": Title(
         "canonical",
         "share",
         "higher",
-        "Of the outputs asked, those whose ids are the tokenizer's own of their text.",
+        "It is the share of the outputs asked about whose ids are the tokenizer's own of their text.",
     ),
     "canonical_ids": Title(
         "own ids",
         "share",
         "higher",
-        "Of the ids with text, those that the tokenizer itself puts over the same bytes; real models.",
+        "It is the share of the ids with text that the tokenizer itself puts over the same bytes; only "
+        "real models have it.",
     ),
     "removed": Title(
         "removed",
         "share",
         "lower",
-        "Of the model's probability at a place of a text, what the mask removes, 1 - Z; real models.",
+        "It is the share of the model's probability that the mask removes at a place of a text, 1 - Z; "
+        "only real models have it.",
         "1 - feasible mass",
     ),
     "favourite_masked": Title(
         "top id masked",
         "share",
         "lower",
-        "Of the places, those where the mask forbids the id that the model finds most probable.",
+        "It is the share of the places at which the mask forbids the id that the model finds most probable.",
     ),
     "tax": Title(
         "tax",
         "nats",
         "lower",
-        "Sum of -log Z over a text: log of the constrained distribution over the model's.",
+        "It is the sum of -log Z over a text, which is the log of the constrained distribution over the "
+        "model's.",
         "DCCD cumulative projection tax",
     ),
-    "tax_per_id": Title("tax/id", "nats", "lower", "The tax of all texts over their places."),
+    "tax_per_id": Title(
+        "tax/id",
+        "nats",
+        "lower",
+        "It is the tax of all texts divided by the number of their places.",
+    ),
     "imposed": Title(
         "imposed",
         "nats",
         "lower",
-        "Sum over a text's ids written without logits: log Z - log P(id), beyond the tax.",
+        "It is the sum of log Z - log P(id) over the ids of a text that were written without logits, "
+        "which comes on top of the tax.",
     ),
-    "drift": Title("drift", "ratio", "lower", "Ids emitted over ids of the text's own spelling, less 1."),
+    "drift": Title(
+        "drift",
+        "ratio",
+        "lower",
+        "It is the number of emitted ids divided by that of the text's own spelling, less 1.",
+    ),
     "fallback": Title(
-        "fallback", "share", "lower", "Of the requests with a grammar, those that ran without it."
+        "fallback",
+        "share",
+        "lower",
+        "It is the share of the requests with a grammar that ran without it.",
     ),
     "solved": Title(
-        "solved", "share", "higher", "Of all requests, those answered, not invalid, and under their grammar."
+        "solved",
+        "share",
+        "higher",
+        "It is the share of all requests that were answered, are not invalid, and ran under their grammar.",
     ),
     "compile": Title(
-        "compile", "ns", "lower", "A compile alone, of requests that caused one, cold runs included."
+        "compile",
+        "ns",
+        "lower",
+        "It is the time of a compile alone, of the requests that caused one; cold runs are included.",
     ),
-    "waited": Title("waited", "ns", "lower", "From arrival until the grammar was ready or given up, warm."),
+    "waited": Title(
+        "waited",
+        "ns",
+        "lower",
+        "It is the time from arrival until the grammar was ready or given up, in warm runs.",
+    ),
     "grammar": Title(
-        "grammar/token", "ns", "lower", "Fills and accepts of a request over its ids, hidden or not."
+        "grammar/token",
+        "ns",
+        "lower",
+        "It is the time of a request's fills and accepts, hidden or not, divided by the number of its ids.",
     ),
     "peak": Title(
         "peak memory",
         "bytes",
         "lower",
-        "The highest device memory of a run; on a CPU the process's resident memory.",
+        "It is the highest device memory of a run; on a CPU it is the process's resident memory.",
     ),
 }
 """The figures, in the order in which they are shown."""
