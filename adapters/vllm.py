@@ -165,7 +165,10 @@ class VLLM(VLLMAdapter):
 
     def reasoning(self, compiled: CompiledGrammar, end: Sequence[int]) -> CompiledGrammar:
         if self._no_manager or len(end) > 1:
-            raise UnsupportedGrammar(self._no_manager or "vLLM's parsers of thinking know an end of one id")
+            raise UnsupportedGrammar(
+                self._no_manager
+                or "vLLM's reasoning parsers know only ends of one id; give one id that ends the thinking"
+            )
         if end[0] not in self._managers:
             self._managers[end[0]] = manager_of(
                 self._backend, self._name, self._config, self._tokenizer, self.vocabulary, end[0]

@@ -28,7 +28,13 @@ def add(verbs: Verbs) -> None:
     add_number(
         parser, "--effort", effort, "positions of a text at which masks are compared, or all", default=EFFORT
     )
-    add_number(parser, "--tries", positive, "documents finished from one disputed token", default=3)
+    add_number(
+        parser,
+        "--tries",
+        positive,
+        "how many documents at most the backends finish from one disputed token",
+        default=3,
+    )
     add_timeout(parser, "seconds for each answer", default=10.0)
     parser.add_argument(
         "--formats",

@@ -157,7 +157,8 @@ def _add_masks(masks: Options) -> None:
         "--kernel",
         default="",
         metavar="K",
-        help="what applies masks to logits: a kernel of the backend, or own: its first (default: torch)",
+        help="what applies masks to logits: a kernel of the backend by name, or `own` for its first kernel "
+        "(default: torch)",
     )
 
 

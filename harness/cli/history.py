@@ -62,8 +62,8 @@ def _append(history: Path, run: Path) -> None:
     is_run = has_begun(run)
     if has_decoding(run) and not is_run:
         raise BadInput(
-            f"{run} holds a decoding, which goes into no history; `grammarbench "
-            "compare` holds it against another"
+            f"{run} holds a decoding, and a history takes none; compare two decodings with "
+            "`grammarbench compare`"
         )
     files = [measurements.times_file(history, run)] if has_measurement(run) or not is_run else []
     files += [conformance.outcomes_file(history, run)] if is_run else []

@@ -172,7 +172,7 @@ def _axes(options: argparse.Namespace) -> int:
         {"name": axis.name, "dialect": axis.dialect, "largest": axis.largest, "about": axis.about}
         for axis in axes().values()
     ]
-    many = "Different schemas, compiled one after another in one process: what its memory keeps."
+    many = "Different schemas, compiled one after another: how much memory the process keeps."
     entries.append({"name": SCHEMAS, "dialect": "json_schema", "largest": None, "about": many})
     lines = [
         f"{entry['name']:14} {entry['about']} ({entry['dialect']}"

@@ -126,7 +126,8 @@ def _add_load(load: Options) -> None:
         load,
         "--grammars",
         ["warm", "cold", "mixed"],
-        "warm: each grammar was sent once before; cold: each request's is made unique, where possible",
+        "warm: each grammar is sent once beforehand; cold: each request's grammar is made unique where "
+        "possible; mixed: neither is done",
         default="warm",
     )
     add_switch(
@@ -161,7 +162,7 @@ def live(options: argparse.Namespace) -> int:
     if options.show and options.url:
         raise BadInput("--show prints what is stored; leave out the URL")
     if not options.show and not options.url:
-        raise BadInput("live of which server? Give its URL, for example http://127.0.0.1:8000, or --show RUN")
+        raise BadInput("no server is named; give its URL, for example http://127.0.0.1:8000, or --show RUN")
     folder = options.show or _ask(options)
     summary = show.LiveSummary(read_session(folder), objectives)
 

@@ -56,8 +56,7 @@ def _add_measure(verbs: Verbs) -> None:
     add_suites(
         parser,
         "the profile's",
-        "; the first words doctor, kernels and growth are commands of their own, a file or folder of that "
-        "name is ./kernels",
+        "; doctor, kernels and growth are commands: write ./kernels for a file or folder of such a name",
     )
     add_backends(
         parser,
@@ -65,7 +64,7 @@ def _add_measure(verbs: Verbs) -> None:
         "that are installed)",
     )
     parser.add_argument(
-        "--base", metavar="ARM", help="the arm that all others are held against (default: the first)"
+        "--base", metavar="ARM", help="the arm that all others are compared with (default: the first)"
     )
     add_vocabulary(parser, "the vocabulary", default=VOCABULARY)
     add_profile(parser, ["quick", "default", "full"], "quick")

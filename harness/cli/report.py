@@ -63,7 +63,7 @@ def add(verbs: Verbs) -> None:
         type=Path,
         metavar="BASE",
         help="a run's folder or a file of expected outcomes, as in compare: the forms for other tools then "
-        "show what changed since, and what a gate says of it",
+        "show what changed since, and whether a gate passes",
     )
     parser.add_argument(
         "--time", action="store_true", help="let a proven slowdown fail the gate that those forms show, too"
@@ -78,7 +78,7 @@ def add(verbs: Verbs) -> None:
         "--trend",
         type=Path,
         metavar="DIR",
-        help="a history, whose last runs stand beside what was measured as sparklines",
+        help="a history: its last runs are drawn as sparklines beside each measured figure",
     )
     parser.add_argument(
         "--split",
@@ -92,7 +92,7 @@ def report(options: argparse.Namespace) -> int:
     if options.history:
         return _site(options)
     if not options.runs:
-        raise BadInput("a report of what? Give a run's folder, or --history DIR")
+        raise BadInput("nothing to report on; give a run's folder, or --history DIR")
     from harness.rows.store import refuse_published
 
     forms = _forms(options)
@@ -102,7 +102,7 @@ def report(options: argparse.Namespace) -> int:
         refuse_no_folder(options.trend)  # the page reads it only where something was measured
     if options.out is None:
         refuse_published(
-            options.runs[0], "given a report of its own", "say with --out DIR where the page is to be"
+            options.runs[0], "given a report of its own", "name a folder for the page with --out DIR"
         )
     tell_of_parts(options.runs)
     written, incomplete = _write(options, forms, options.out or options.runs[0] / "report")
@@ -171,13 +171,13 @@ def _forms(options: argparse.Namespace) -> list[str]:
         for name in ("against", "time"):
             if getattr(options, name):
                 raise BadInput(
-                    f"--{name} says nothing about the page alone, which compares the runs that it is given; "
+                    f"--{name} has no effect on the page, which compares the runs that it is given; "
                     "leave it out, or name a --format for other tools"
                 )
     elif len(options.runs) > 1:
         raise BadInput(
-            "a form for other tools is of one run; name one RUN, or leave --format out (html, svg, pdf and "
-            "latex are of several)"
+            "a form for other tools takes one run; name one RUN, or leave --format out (html, svg, pdf and "
+            "latex take several)"
         )
     if HTML not in forms:
         for name in ("trend", "split"):
@@ -192,14 +192,14 @@ def _site(options: argparse.Namespace) -> int:
 
     if options.runs:
         raise BadInput(
-            "a report is of runs or of a history (beside runs: --trend DIR); `grammarbench "
-            "history DIR --add RUN` adds one"
+            "give runs or --history, not both; --trend DIR shows a history beside runs, and `grammarbench "
+            "history DIR --add RUN` adds a run to it"
         )
     if options.format:
         raise BadInput("the site of a history has one form; leave --format out")
     for name in ("trend", "against", "time", "split"):
         if getattr(options, name):
-            raise BadInput(f"--{name} stands beside runs; the site is of one history, which --history names")
+            raise BadInput(f"--{name} works with runs only; leave it out beside --history")
     site = write_dashboard(options.history, options.out or options.history / "dashboard")
     parts = [site, site.with_name("feed.xml"), site.with_name("badges")]
     emit(options, lambda: _files(parts), lambda: f"written: {site}")

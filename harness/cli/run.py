@@ -151,7 +151,7 @@ def _add_workers(workers: Options) -> None:
         workers,
         "--check-timeout",
         positive_number,
-        "processor seconds for the checks of a case, then no further one is begun (default: --timeout)",
+        "processor seconds after which no further check of a case is begun (default: --timeout)",
         metavar="S",
     )
     add_memory(workers, 4.0)

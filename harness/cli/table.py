@@ -21,8 +21,9 @@ TABLES = {
     "endless": "in how many cases white space, digits or strings have no end",
     "budgets": "how many tokens an output of each case takes at least",
     "tokens": "which token ids each backend reads wrongly, and how",
-    "keywords": "what becomes of each keyword and pair (of the suite keywords)",
-    "tools": "what becomes of tool calls, by family of models, choice and tools (of the suite tools)",
+    "keywords": "what each backend does with each keyword and pair (in a run of the suite keywords)",
+    "tools": "how many outputs each backend judges rightly, by family of models, choice and number of tools "
+    "(in a run of the suite tools)",
     "spellings": "which spellings each backend accepts (with run --spellings)",
     "ceilings": "what jumping over forced text could save at most, per suite",
     "passes": "what each strategy wrote, in how many passes (with run --decode)",

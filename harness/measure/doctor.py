@@ -200,17 +200,17 @@ def conclusions(diagnosis: Diagnosis) -> list[str]:
         ]
         if not effects:
             sentences.append(
-                f"- {what} between two versions cannot be told here: two arms of identical code "
+                f"- {what} between two versions cannot be detected here: two arms of identical code "
                 "were not equivalent"
             )
         elif max(effects) < 0.25:
             sentences.append(
-                f"- {what} between two versions is seen from {max(effects):.0%} on; less is called "
-                "no change or left open"
+                f"- {what} between two versions is detected from {max(effects):.0%} on; a smaller one is "
+                "called equivalent or inconclusive"
             )
         else:
             sentences.append(
-                f"- {what} is seen from {max(effects):.0%} on only: enough to tell backends apart, "
+                f"- {what} is detected from {max(effects):.0%} on only: enough to tell backends apart, "
                 "not versions"
             )
     if diagnosis.stolen > STOLEN:
@@ -219,5 +219,7 @@ def conclusions(diagnosis: Diagnosis) -> list[str]:
             "before you believe a small change"
         )
     if any(not advice.is_well for advice in diagnosis.advice):
-        sentences.append("- mind what is marked above; it makes these figures worse than they need be")
+        sentences.append(
+            "- put right what is marked MIND above; it makes these figures worse than they need be"
+        )
     return sentences

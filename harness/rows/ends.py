@@ -37,7 +37,8 @@ def _line_of(info: RunInfo, arm: Arm, name: str) -> str:
     if not parts:
         return ""
     knows = "knows one end-of-sequence" if most == 1 else "does not know every end-of-sequence"
-    return f"{name} {knows}, {'; '.join(parts)}; no figure here counts that. {why}"
+    sentences = (f"{name} {knows}: {'; '.join(parts)}.", why, "No figure here counts this against it.")
+    return " ".join(filter(None, sentences))
 
 
 def _reading_of(info: RunInfo, arm: Arm, vocabulary: str) -> Mapping[str, Any]:

@@ -30,13 +30,13 @@ def diagnosis(folder: Path, noise: float, offset: float = 1.0) -> Diagnosis:
 
 def test_on_a_quiet_machine_small_changes_are_seen(tmp_path: Path) -> None:
     said = diagnosis_text(diagnosis(tmp_path, 0.002))
-    assert "equivalent everywhere" in said and "a slower mask between two versions is seen from" in said
-    assert "cannot be told" not in said
+    assert "equivalent everywhere" in said and "a slower mask between two versions is detected from" in said
+    assert "cannot be detected" not in said
 
 
 def test_on_a_noisy_machine_it_says_so(tmp_path: Path) -> None:
     said = diagnosis_text(diagnosis(tmp_path, 0.12))
-    assert "enough to tell backends apart, not versions" in said or "cannot be told here" in said
+    assert "enough to tell backends apart, not versions" in said or "cannot be detected here" in said
 
 
 def test_where_identical_code_differs_nothing_is_promised(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_where_identical_code_differs_nothing_is_promised(tmp_path: Path) -> Non
         "would be called unproven" in said
         and ("not equivalent in compile speed, ttfm speed, cold_fill speed") in said
     )
-    assert "a slower mask between two versions cannot be told here" in said
+    assert "a slower mask between two versions cannot be detected here" in said
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,7 @@ def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(["history", str(tmp_path / "h"), "--add", str(tmp_path / "none")]) == 2
     (tmp_path / "decode.jsonl").touch()
     assert main(["history", str(tmp_path / "h"), "--add", str(tmp_path)]) == 2
-    assert "holds a decoding, which goes into no history" in capsys.readouterr().err
+    assert "holds a decoding, and a history takes none" in capsys.readouterr().err
     damaged = tmp_path / "d" / "hw" / "work" / "x.jsonl.gz"
     damaged.parent.mkdir(parents=True)
     damaged.write_bytes(b"no gzip")

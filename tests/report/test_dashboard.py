@@ -476,7 +476,7 @@ def test_an_empty_history_says_so_and_bad_input_is_one_line(
         assert main(["report", "--history", str(tmp_path), *option]) == 2
     assert main(["report", "--history", str(tmp_path / "none")]) == 2
     assert main(["report", "--history", str(tmp_path), "--trend", str(tmp_path)]) == 2
-    assert "--trend stands beside runs" in capsys.readouterr().err
+    assert "--trend works with runs only" in capsys.readouterr().err
     (tmp_path / "conformance").mkdir()
     (tmp_path / "conformance/x.jsonl.gz").write_bytes(b"no gzip")
     assert main(["report", "--history", str(tmp_path)]) == 2

@@ -324,12 +324,12 @@ def test_an_incomplete_run_never_passes(tmp_path: Path) -> None:
     [
         (["--format", "junt"], 'did you mean "junit"?'),
         (["--format", "json", "--out", "/proc/nowhere"], "cannot be written"),
-        (["--time"], "--time says nothing about the page alone"),
-        (["--against", "x.json"], "--against says nothing about the page alone"),
+        (["--time"], "--time has no effect on the page"),
+        (["--against", "x.json"], "--against has no effect on the page"),
         (["--format", "json", "--split"], "--split is an option of the page"),
         (["--format", "html,json", "OTHER"], "is of one run"),
         (["--format", "json", "--against", "nosuch.json"], "nosuch.json"),
-        (["--history", "past"], "of runs or of a history"),
+        (["--history", "past"], "give runs or --history, not both"),
     ],
 )
 def test_bad_input_is_one_line(

@@ -376,7 +376,7 @@ def test_what_has_no_table_is_told(
     ("arguments", "said"),
     [
         (["--format", "ltx"], 'did you mean "latex"?'),
-        (["--format", "pdf", "--time"], "--time says nothing about the page alone"),
+        (["--format", "pdf", "--time"], "--time has no effect on the page"),
         (["--format", "svg,csv", "OTHER"], "is of one run"),
         (["--format", "latex", "--out", "/proc/nowhere"], "cannot be written"),
     ],

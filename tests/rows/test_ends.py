@@ -25,8 +25,8 @@ def test_one_sentence_for_each_backend_names_what_it_knows_and_what_it_does_not(
     }
     (line,) = one_end_lines(info(arms, vocabularies=vocabularies))
     assert line == (
-        "alpha knows one end-of-sequence, of llama3 <|eot_id|>, and not <|end_of_text|> or <|eom_id|>; of "
-        "qwen <|im_end|>, and not <|endoftext|>; no figure here counts that. Its manual says so."
+        "alpha knows one end-of-sequence: of llama3 <|eot_id|>, and not <|end_of_text|> or <|eom_id|>; of "
+        "qwen <|im_end|>, and not <|endoftext|>. Its manual says so. No figure here counts this against it."
     )
     assert ends_text(TWO) == "ends with <|im_end|> or <|endoftext|>"
 
@@ -47,10 +47,10 @@ def test_the_ends_are_those_that_the_library_showed() -> None:
         reading(some, "llama3", (9, 1), "A file has two places."),
     )
     assert one_end_lines(info(arms, vocabularies=vocabularies, readings=readings)) == (
-        "alpha knows one end-of-sequence, of qwen <|endoftext|>, and not <|im_end|>; of llama3 <|eot_id|>, "
-        "and not <|end_of_text|> or <|eom_id|>; no figure here counts that. Its manual says so.",
-        f"{arm_of(some)} does not know every end-of-sequence, of llama3 <|eot_id|> and <|end_of_text|>, and "
-        "not <|eom_id|>; no figure here counts that. A file has two places.",
+        "alpha knows one end-of-sequence: of qwen <|endoftext|>, and not <|im_end|>; of llama3 <|eot_id|>, "
+        "and not <|end_of_text|> or <|eom_id|>. Its manual says so. No figure here counts this against it.",
+        f"{arm_of(some)} does not know every end-of-sequence: of llama3 <|eot_id|> and <|end_of_text|>, and "
+        "not <|eom_id|>. A file has two places. No figure here counts this against it.",
     )
 
 

@@ -457,7 +457,9 @@ def test_each_median_over_the_twins_has_its_own_number_of_pairs(
     only = write_suite(tmp_path / "only.jsonl", {"side": CASES["side"]})
     assert run(behave, tmp_path / "run", only, "--grammars", "mixed")[0] == OK
     said = " ".join(capsys.readouterr().out.split())
-    assert re.search(r"over its twin, medians: TTFT [^(]+ \(8 pairs\), TPOT x [\d.e-]+ \(4 pairs\)", said)
+    assert re.search(
+        r"same load without a grammar, medians: TTFT [^(]+ \(8 pairs\), TPOT x [\d.e-]+ \(4 pairs\)", said
+    )
     assert main(["live", "--show", str(tmp_path / "run"), "--json"]) == OK
     over = json.loads(capsys.readouterr().out)["loads"][0]["over_twin"]
     assert (over["pairs"], over["tpot_pairs"]) == (8, 4)

@@ -151,7 +151,7 @@ class Summary:
                 f"{arm}: {counted(count, 'refusal')} of what its own layout lacks"
                 for arm, count in sorted(self.freedoms.items())
             ),
-            f"blaming nobody: {counted(self.unfinished, 'walk')} unfinished, "
+            f"not counted against any backend: {counted(self.unfinished, 'walk')} unfinished, "
             f"{counted(self.unjudged, 'document')} unjudged, "
             f"{self.formats_decide} decided by "
             f"formats alone, {self.tokenization_only} refused in one tokenization only; validators disagree "

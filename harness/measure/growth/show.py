@@ -45,9 +45,10 @@ def text(grown: Grown, on: Console = PIPE) -> str:
     memory = f"{grown.plan.memory_bytes / 1e9:g} GB"
     parts.append(
         on.fit(
-            f"growth: less and worse are of linear, open is not judged; n^b is fitted to the largest sizes "
-            f"beside a fixed cost, with the interval of b at {LEVEL:.0%}. Larger sizes than one that was "
-            f"refused or killed ({grown.plan.timeout_s:g} s, {memory}) were not tried."
+            f"growth: `less` and `worse` mean less and worse than linear, `open` means not judged; n^b is "
+            f"fitted to the largest sizes beside a fixed cost, with the interval of b at {LEVEL:.0%}. Sizes "
+            f"larger than one that was refused or killed ({grown.plan.timeout_s:g} s, {memory}) were not "
+            f"tried."
         )
     )
     if not grown.finished:
@@ -61,9 +62,10 @@ def ours_text(grown: Grown, on: Console) -> str:
     ours += [block.text for block in grown.blocks if block.status == "harness_error"]
     if not ours:
         return ""
+    counts = "counts" if len(ours) == 1 else "count"
     return on.fit(
-        f"{counted(len(ours), 'point')} failed in our own code, held against nobody; --resume measures them "
-        f"anew. The first: {one_line(ours[0], 120)}"
+        f"{counted(len(ours), 'point')} failed in our own code and {counts} against no backend; --resume "
+        f"measures them anew. The first: {one_line(ours[0], 120)}"
     )
 
 

@@ -179,7 +179,7 @@ def checks_text(arms: Sequence[ArmSummary], width: int, styled: bool) -> str:
         parts.append(grid("CHECKS", heads, [rows], width, styled))
     legend = (
         "failing cases / cases looked at; * all of them documented by the backend; ° policy, no fault; "
-        "✖ lost in the check; ⚑ ours"
+        "✖ the process was lost in the check; ⚑ our own failure"
     )
     return "\n\n".join(parts) + "\n" + Console(width).fit(legend)
 

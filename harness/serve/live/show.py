@@ -68,9 +68,9 @@ def _head(summary: LiveSummary) -> list[str]:
         f"goodput: {summary.objectives}",
     ]
     if setup.left_out:
-        lines.append(f"the model refuses {' and '.join(setup.left_out)}: its own are used")
+        lines.append(f"the model refuses {' and '.join(setup.left_out)}, so the model's own values are used")
     if not summary.lived.is_complete:
-        lines.append("INCOMPLETE: the session has no end; it gates nothing")
+        lines.append("INCOMPLETE: the session has no end; no gate can pass it")
     return lines
 
 
@@ -109,7 +109,11 @@ def load_notes(summary: LiveSummary, place: int) -> Iterator[str]:
             "messages)"
         )
     if at_once := figures.in_one_read(mine):
-        yield f"no TPOT of {at_once} answers that came in one read; goodput takes it as kept"
+        have = "has" if at_once == 1 else "have"
+        yield (
+            f"{counted(at_once, 'answer')} came in one read and {have} no TPOT; goodput counts that "
+            "objective as kept"
+        )
     by_state = {
         state: figures.values([answer for answer in mine if answer.state == state], "ttft")
         for state in ("cold", "warm")
@@ -127,11 +131,11 @@ def load_notes(summary: LiveSummary, place: int) -> Iterator[str]:
         )
         sign = "+" if paired.median_ttft >= 0 else "-"
         yield (
-            f"over its twin, medians: TTFT {sign}{say('ttft', abs(paired.median_ttft))} "
-            f"({_pairs(paired.ttft)}){ratio}"
+            "against the same load without a grammar, medians: "
+            f"TTFT {sign}{say('ttft', abs(paired.median_ttft))} ({_pairs(paired.ttft)}){ratio}"
         )
     if (late := _late(load, mine)) is not None:
-        yield f"THE CLIENT WAS LATE by {say('ttft', late)} at the median: this is not the stated load"
+        yield f"THE CLIENT WAS LATE by {say('ttft', late)} at the median, so the load was not the stated one"
 
 
 def _late(load: Load, mine: Sequence[Answer]) -> float | None:

@@ -118,14 +118,14 @@ def test_the_page_has_the_warnings_of_the_terminal(
 
     folder = changed(whole, tmp_path / "run", late)
     assert main(["live", "--show", str(folder)]) == OK
-    said = capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
     assert main(["report", str(folder), "--out", str(tmp_path / "page")]) == OK
     page = Page((tmp_path / "page" / "report.html").read_text("utf-8"))
     for note in (
         "THE CLIENT WAS LATE by",
-        "at the median: this is not the stated load",
+        "at the median, so the load was not the stated one",
         "tokens of 15 answers are messages with text: the server counted none",
-        "over its twin, medians: TTFT",
+        "against the same load without a grammar, medians: TTFT",
         "(7 pairs)",
         "1: no JSON <at all>",
     ):

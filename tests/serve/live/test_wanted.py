@@ -61,7 +61,7 @@ def test_what_a_model_refuses_by_name_is_named_otherwise_or_left_out(
         assert "max_completion_tokens" in body and not {"max_tokens", "temperature"} & body.keys()
         assert "seed" in body
     assert read_session(tmp_path / "out").setup.left_out == ("temperature",)
-    assert "the model refuses temperature: its own are used" in capsys.readouterr().out
+    assert "the model refuses temperature, so the model's own values are used" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ HEADS = (
     "E2E p50",
     "tok/s",
     "goodput/s",
-    "over its twin",
+    "over no grammar",
 )
 
 
@@ -76,7 +76,7 @@ def _session(summary: LiveSummary) -> Session:
     if setup.not_asked:
         about += f" {counted(setup.not_asked, 'case')} {NOT_ASKED}."
     if setup.left_out:
-        about += f" The model refuses {' and '.join(setup.left_out)}, so its own are used."
+        about += f" The model refuses {' and '.join(setup.left_out)}, so the model's own values are used."
     roles = (("with a grammar", "constrained"), ("without", "none"))
     counts = (
         (called, figures.ends(answer for answer in summary.lived.answers if answer.role == role))
