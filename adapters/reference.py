@@ -1,6 +1,6 @@
 """The perfect backend: the reference automaton itself.
 
-What the harness holds against other backends, it must find nothing of here.
+The harness must find none of the faults here that it looks for in other backends.
 """
 
 from __future__ import annotations

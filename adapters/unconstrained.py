@@ -1,4 +1,4 @@
-"""No constraint at all: the floor of every timing and the ceiling of looseness."""
+"""A backend that constrains nothing: it shows what a walk costs by itself, and what a check must catch."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ class UnconstrainedGrammar(CompiledGrammar):
 
 
 class Unconstrained(Adapter):
-    """Every token but specials and padding, and the end, always; whatever the grammar says."""
+    """Allows every token except special tokens and padding, and allows the end everywhere, whatever the
+    grammar says."""
 
     distribution = ""
     dialects = frozenset(DIALECTS)

@@ -83,7 +83,8 @@ def load(path: str | PathLike[str]) -> "Run":
     as published, or several of these below it.
 
     The tables are `.cases`, `.instances`, `.findings`, `.times` and `.scores`; docs/python.md lists
-    their columns. Raises `harness.BadInput` where nothing is, or what is there was changed or damaged.
+    their columns. Raises `harness.BadInput` if the folder holds nothing to load, or if a file
+    in it was changed or damaged.
     """
     from harness.cli.from_python import loaded
 

@@ -86,8 +86,8 @@ def advise(*sources: str | os.PathLike[str], resume: bool, **options: Any) -> Ad
 
 @contextmanager
 def _somewhere_to_say() -> Iterator[None]:
-    """Lets what is said of the progress go nowhere in a program that has no stderr, as with pythonw and in
-    services: `print` would take stdout for it."""
+    """Discards progress messages in a program without stderr (pythonw, services), where `print` would write
+    them to stdout."""
     if sys.stderr is not None and not getattr(sys.stderr, "closed", False):
         yield
         return

@@ -15,7 +15,7 @@ from harness.text import SURROGATES, one_line, visible
 
 
 def say(message: str) -> None:
-    """Prints a line of progress or a note on stderr: on stdout stands the answer alone."""
+    """Prints a line of progress or a note on stderr, because stdout holds the answer alone."""
     print(one_line(message), file=sys.stderr, flush=True)
 
 
@@ -33,7 +33,8 @@ def emit(options: argparse.Namespace, value: Callable[[], Any], text: Callable[[
 def for_screen(text: str) -> str:
     """Returns data, such as CSV, as it is; where stdout is a terminal, without anything that steers it.
 
-    The gate of the streams lets our colours through, whoever wrote them; in data there are none of ours.
+    The gate of the streams lets our colour codes through, whoever wrote them; data has none of ours, so all
+    codes are spelled out.
     """
     return visible(text) if sys.stdout.isatty() else text
 

@@ -1,9 +1,9 @@
 """The last gate before a person's screen: what every command writes to stdout and stderr passes here, whoever
 wrote the text.
 
-Three things hold for all commands, so they are done once: a terminal obeys nothing but our own colours, a log
-of a CI service takes no line for one of its commands, and a reader that goes away (`| head -1`) ends neither
-the work nor changes the exit code.
+Three things hold for every command, so they are done once: a terminal gets no control codes but our colours
+and those of the line of progress, a log of a CI service gets no line that the service would run as a command,
+and a reader that goes away (`| head -1`) neither ends the work nor changes the exit code.
 """
 
 from __future__ import annotations

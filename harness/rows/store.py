@@ -174,7 +174,7 @@ def lines(folder: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
 def _undamaged(file: IO[bytes], path: Path) -> Iterator[bytes]:
     """Yields the lines of the file.
 
-    Raises BadInput where it is packed and cannot be unpacked, and where it bursts.
+    Raises BadInput if the file is packed and cannot be unpacked, or if a line is longer than the limit.
     """
     try:
         yield from bounded_lines(file, path)
