@@ -201,11 +201,11 @@ function again(place, detail) {
         : el("p", { class: "note" }, ours(note) ? "No script of the backend alone: what went wrong is ours." : note.phase === "dialect" ? "No script of the backend alone: it has no such dialect." : why ? `No script of the backend alone here: ${why}.` : "No short script of the backend alone: the walk is long or special, or the page would be too large with it."));
   }
   const all = firsts.every((note) => canRepro(note.arm));
-  const walks = all ? "A command walks the instance again, token by token, and prints what was allowed there." : "A command walks the case again, into the folder again, with which grammarbench repro shows each token; CORPUS stands for the folder of a suite that does not come with GrammarBench.";
-  parts.push(el("p", { class: "note" }, `${walks} A script needs the backend alone: for each token it prints the bytes, whether the mask allows it, whether it is accepted. Its lines are the adapter's; its vocabulary is no tokenizer's but what the walk needs, which was not tried${all ? ": grammarbench repro tries it, and --script FILE writes it" : ""}.`));
+  const walks = all ? "A command walks the instance again, token by token, and prints what was allowed there." : "Each command walks the case again and writes the run to the folder \"again\"; grammarbench repro with that folder then shows each token. CORPUS stands for the folder of a suite that does not come with GrammarBench.";
+  parts.push(el("p", { class: "note" }, `${walks} A script needs the backend alone: for each token it prints the bytes, whether the mask allows it, whether it is accepted. Its lines come from the adapter. Its vocabulary is not a tokenizer's: it holds only what the walk needs. The script has not been run${all ? ": grammarbench repro tries it, and --script FILE writes it" : ""}.`));
   const judged = detail.notes.find((note) => note.instance !== undefined);
   const judge = judgement(detail, detail.instances.find((each) => each.number === judged?.instance) || detail.instances[0]);
-  if (judge) parts.push(el("h3", {}, "What is right, without us"), box(judge, "snippet"));
+  if (judge) parts.push(el("h3", {}, "What is right, by an independent validator"), box(judge, "snippet"));
   const faults = firsts.filter((note) => !ours(note));
   if (detail.grammar !== undefined && faults.length) {
     parts.push(el("h3", {}, "As an issue"), el("p", { class: "note" }, "Plain text to paste into the backend's tracker."));

@@ -327,7 +327,7 @@ def test_an_incomplete_run_never_passes(tmp_path: Path) -> None:
         (["--time"], "--time has no effect on the page"),
         (["--against", "x.json"], "--against has no effect on the page"),
         (["--format", "json", "--split"], "--split is an option of the page"),
-        (["--format", "html,json", "OTHER"], "is of one run"),
+        (["--format", "html,json", "OTHER"], "takes one run"),
         (["--format", "json", "--against", "nosuch.json"], "nosuch.json"),
         (["--history", "past"], "give runs or --history, not both"),
     ],

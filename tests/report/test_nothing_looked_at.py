@@ -116,7 +116,9 @@ def test_groups_of_cases_are_called_what_they_are(tmp_path: Path) -> None:
     both = section(page_of(write_run(tmp_path / "both", {OLD: DECLINED, NEW: DECLINED})), "disagreements")
     assert "Cases in which the arms do not differ." in both
     for said in (alone, both):
-        assert said.startswith("Disagreements Cases that fail, are refused or diverge as documented")
+        assert said.startswith(
+            "Disagreements These groups hold the cases that fail, are refused or diverge as documented"
+        )
         assert "Cases that fail alike" not in said and "every case that fails" not in said
 
 

@@ -413,7 +413,7 @@ def test_what_arrived_at_a_rate_is_a_table(tmp_path: Path) -> None:
     assert free[:6] == ("calls ×1, 40/s (gamma)", "alpha", "none", "10 ms", "10 ms", "80 ms")
     assert ours[:6] == ("calls ×1, 40/s (gamma)", "alpha", "stepwise", "11 ms", "11 ms", "132 ms")
     text = Page(render([folder])).text
-    assert "No chart over batch sizes" in text and "Nothing to draw" not in text
+    assert "There is no chart over batch sizes" in text and "Nothing to draw" not in text
     assert "Goodput: TTFT <= 500 ms, TPOT <= 50 ms." in text and " ".join(ours) in text
 
 

@@ -39,8 +39,8 @@ SECTION = Section("batches", "Batches", 70, values, "serving")
 
 
 NOT_DRAWN = (
-    "No chart over batch sizes: these are of stepwise decoding with every knob as usual and all requests "
-    "there at the start."
+    "There is no chart over batch sizes. It needs stepwise decoding with the default settings, and all "
+    "requests present at the start."
 )
 OPEN = ("Load", "Arm", "Strategy", "TTFT", "TPOT", "E2E", "tok/s", "goodput/s")
 

@@ -16,9 +16,9 @@ from harness.report.page.section import Section, Values
 from harness.text import counted
 
 CAPTION = (
-    "Share of all cases that were compiled after so long. A case that was refused, raised, crashed or met "
-    "the deadline never arrives, so each curve ends at the share of cases compiled (declared coverage). ▶ at "
-    "the right edge: cases that met the deadline."
+    "For each time, a curve gives the share of all cases that were compiled by then. A case that was "
+    "refused, raised, crashed or met the deadline never counts as compiled, so each curve ends at the share "
+    "of cases compiled (declared coverage). ▶ at the right edge: cases that met the deadline."
 )
 
 

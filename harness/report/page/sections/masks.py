@@ -23,11 +23,10 @@ GUIDES = (Guide(50e3, "50 µs"), Guide(1e6, "1 ms"))
 
 COLD_TITLE, WARM_TITLE = "Fill time per token, cold", "Fill time per token, warm"
 COLD = (
-    "Each case walked once after a fresh compile. Take a case at random, then one of its tokens at random: "
-    "how likely is it that the case is solved and that filling this token's mask took at most so long? Each "
-    "solved case weighs the same, shared evenly by its tokens; a case that is not solved weighs the same and "
-    "never arrives, so each curve ends at the share of cases solved; an arm that solves "
-    "none has no curve."
+    "Each case was walked once after a fresh compile. For each time, a curve gives the chance that a random "
+    "token of a random case had its mask filled within that time. All cases weigh the same, and so do the "
+    "tokens of one case. A case that is not solved never counts as filled, so each curve ends at the share "
+    "of cases solved; an arm that solves none has no curve."
 )
 FIRST = "Published without its samples: of each case only the time of the first fill is known."
 PARTLY = (
@@ -35,8 +34,8 @@ PARTLY = (
     "Cases with every token's time:"
 )
 WARM = (
-    "Measured: per token the minimum over warm repetitions in all forks; what is left is the backend's own. "
-    "Curves end at the share of the cases that the arm solves."
+    "Measured: for each token the minimum over warm repetitions in all forks, which leaves out most noise of "
+    "the machine. Each curve ends at the share of the cases that the arm solves."
 )
 
 

@@ -56,9 +56,9 @@ def pareto(matrix: Matrix) -> Chart:
     caption = (
         f"Left and up is better. Right: {label}. Up: judged cases that work. The disc grows with the median "
         "compile time. "
-        "Dashed: the frontier of these values. Which arms are on it beyond their intervals (no other is "
-        "proven both faster and more often "
-        "right), the table says; without intervals that is not ranked."
+        "Dashed: the frontier of these values. The table says which arms are on it when intervals are taken "
+        "into account (no other arm is proven both faster and more often right); where an interval is "
+        "missing, an arm is not ranked."
     )
     most = max((bubble.ns for bubble in bubbles), default=0.0)
     about = f"{TITLE}: one bubble per arm, the slowest at {duration(most)}"
