@@ -377,7 +377,7 @@ def test_what_has_no_table_is_told(
     [
         (["--format", "ltx"], 'did you mean "latex"?'),
         (["--format", "pdf", "--time"], "--time has no effect on the page"),
-        (["--format", "svg,csv", "OTHER"], "is of one run"),
+        (["--format", "svg,csv", "OTHER"], "takes one run"),
         (["--format", "latex", "--out", "/proc/nowhere"], "cannot be written"),
     ],
 )
