@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Literal
 
 from harness.backend.arm import version_key
-from harness.rows.row import OURS, Row, verdict
+from harness.outcomes.outcome import walk_verdict
+from harness.rows.row import Row
 from harness.rows.store import read_info, read_rows
 
 State = Literal[
@@ -110,7 +111,7 @@ class _CaseWalks:
 
     def add(self, row: Row) -> None:
         """Take in one more walk."""
-        what = row.status if row.status in OURS else verdict(row.status, row.valid, row.accepted)
+        what = walk_verdict(row)
         (self.valid if row.valid else self.forbidden)[what] += 1
         if what in ("declined", "broken") and not self.text:
             self.text = row.text
