@@ -80,9 +80,8 @@ def read_summary(run: Path) -> RunSummary:
     rows_read = each_taken_in(read_rows(run), compiles.add, later.add, worst.add, proofs.add)
     arms = summarize(rows_read, read_samples(run), info, run)
     proofs.explain(run)
-    sizes = {name: int(about.get("size", 0)) for name, about in info.vocabularies.items()}
     backends = backends_of(arms, proofs, compiles, info)
-    answer = answer_of(backends, proofs, sizes, is_complete=end is not None)
+    answer = answer_of(backends, proofs, info.vocabulary_sizes, is_complete=end is not None)
     failure = _worst_failure(run, info, *worst.fault_and_row) if worst.fault_and_row else None
     rows, statuses = (end.rows, end.statuses) if end else (None, {})
     return RunSummary(

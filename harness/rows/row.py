@@ -321,6 +321,11 @@ class RunInfo:
     from before this field."""
     format: int = FORMAT
 
+    @property
+    def vocabulary_sizes(self) -> dict[str, int]:
+        """Returns how many tokens each vocabulary has, by its name; 0 where the record does not say."""
+        return {name: int(about.get("size", 0)) for name, about in self.vocabularies.items()}
+
 
 @dataclass(frozen=True)
 class End:

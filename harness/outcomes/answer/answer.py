@@ -84,11 +84,10 @@ def read_answer(run: Path, *, verb: str = "Use", whose: str = "the") -> Answer:
     rows = each_taken_in(read_rows(run), proofs.add, compiles.add)
     arms = summarize(rows, read_samples(run), info, run)
     proofs.explain(run)
-    sizes = {name: int(about.get("size", 0)) for name, about in info.vocabularies.items()}
     return answer_of(
         backends_of(arms, proofs, compiles, info),
         proofs,
-        sizes,
+        info.vocabulary_sizes,
         verb=verb,
         whose=whose,
         is_complete=read_end(run) is not None,

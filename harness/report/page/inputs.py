@@ -154,11 +154,7 @@ class Inputs:
             tried = backends_of(arms, self.proofs[place], self.compiles[place], run.info, names)
             backends += [replace(one, run=run.info.run) for one in tried] if len(self.runs) > 1 else tried
             proofs.append(self.proofs[place].only({arm.key for arm in arms}))
-        sizes = {
-            name: int(about.get("size", 0))
-            for run in self.runs
-            for name, about in run.info.vocabularies.items()
-        }
+        sizes = {name: size for run in self.runs for name, size in run.info.vocabulary_sizes.items()}
         tell = partial(answer_of, backends, together(proofs), sizes, is_complete=not self.incomplete_runs)
         advice = stored_advice(self.runs[0].folder) if len(self.runs) == 1 else None
         return tell() if advice is None else tell(verb=advice.verb, whose=WHOSE)

@@ -101,7 +101,7 @@ FIGURES = (
 
 def scaling(inputs: Inputs, run: RunSeen, runs: int) -> Sized | None:
     """Returns the charts of the run; None if it has too few vocabularies."""
-    sizes = {name: int(about.get("size", 0)) for name, about in run.info.vocabularies.items()}
+    sizes = run.info.vocabulary_sizes
     if len(sizes) < FEWEST or not all(sizes.values()):
         return None
     names = sorted(sizes, key=lambda name: (sizes[name], name))
