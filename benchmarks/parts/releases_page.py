@@ -89,11 +89,10 @@ class Walked:
 def arm_of(asked: Release, info: RunInfo) -> Arm | None:
     """Returns the arm of the run that was asked for so; None where the run has none."""
     spec = parse_spec(asked.arm)
-    options = ":".join(f"{name}={value}" for name, value in spec.options)
     for arm in info.arms:
         versions = arm.version, arm.version.partition("+")[0]  # behind the + stands what a wrapper wraps
         is_it = not arm.python if spec.version is None else release(spec.version) in map(release, versions)
-        if is_it and (arm.backend, arm.options) == (spec.name, options):
+        if is_it and (arm.backend, arm.options) == (spec.name, spec.options_text):
             return arm
     return None
 

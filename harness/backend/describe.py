@@ -288,11 +288,10 @@ def _arm(spec: BackendSpec, is_made: bool) -> Arm:
     if is_made:
         adapter = _made(spec) or adapter
     refuse_wrongly_declared(adapter, str(spec))
-    options = ":".join(f"{name}={value}" for name, value in spec.options)
     return Arm(
         spec.name,
         recorded_version(adapter),
-        options,
+        spec.options_text,
         adapter.distribution,
         tuple(sorted(adapter.dialects)),
         adapter.mask_format,

@@ -58,6 +58,11 @@ class BackendSpec:
     options: tuple[tuple[str, str], ...] = ()
     """Sorted by name, as text: only the adapter's class knows the types."""
 
+    @property
+    def options_text(self) -> str:
+        """Returns the options as an arm of a run has them, e.g. `a=1:b=2`; empty if there are none."""
+        return ":".join(f"{name}={value}" for name, value in self.options)
+
     def __str__(self) -> str:
         wanted = f"=={self.version}" if self.version is not None else ""
         return self.name + wanted + "".join(f":{name}={value}" for name, value in self.options)

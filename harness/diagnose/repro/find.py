@@ -129,9 +129,8 @@ def _arms_named(folder: Path, info: RunInfo, backend: str) -> list[Arm]:
     Raises BadInput where it has none, or several that the name may mean.
     """
     spec = parse_spec(backend)
-    options = ":".join(f"{name}={value}" for name, value in spec.options)
     named = [one for one in info.arms if one.backend == spec.name and spec.version in (None, one.version)]
-    meant = [one for one in named if one.options == options] or ([] if options else named)
+    meant = [one for one in named if one.options == spec.options_text] or ([] if spec.options else named)
     if not meant:
         known = [arm(one) for one in named or info.arms]
         raise BadInput(f'{folder} has no backend "{backend}"{did_you_mean(backend, known)}')
