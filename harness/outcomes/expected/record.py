@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
+from harness.backend.arm import pinned
 from harness.backend.environments.releases import same_or_newest
 from harness.errors import BadInput
 from harness.outcomes.expected.arm_faults import (
@@ -86,8 +87,7 @@ class Recorded:
     def backends(self) -> str:
         """Returns the recorded backends with their options, as `--backends` takes them; without versions, for
         it is another version that is held against the record."""
-        names = dict.fromkeys(f"{arm.backend}{':' if arm.options else ''}{arm.options}" for arm in self.arms)
-        return ",".join(names)
+        return ",".join(dict.fromkeys(pinned(arm, "") for arm in self.arms))
 
     def different(self, effort: int, decode: bool, seed: int, vocabularies: Iterable[str]) -> str:
         """Says in what a run with these settings differs from the record, so that nothing can be compared;

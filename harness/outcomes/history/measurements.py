@@ -19,6 +19,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from harness.backend.arm import pinned
 from harness.backend.environments.releases import release
 from harness.errors import BadInput, Incomplete
 from harness.measure.estimate import compare, is_proven
@@ -286,8 +287,8 @@ def measurements_text(history: Path) -> str:
         rest: dict[str, Counter[str]] = {}
         for one_series in sorted(series(entries), key=lambda one: one.state):
             last = one_series.entries[-1]
-            arm = one_series.backend + (f":{one_series.options}" if one_series.options else "")
-            name = f"{arm} {last.version}{' beside newer ones' if one_series.beside else ''}"
+            beside = " beside newer ones" if one_series.beside else ""
+            name = f"{pinned(one_series, '')} {last.version}{beside}"
             if one_series.state in ("alert", "better"):
                 lines.append(f"  {one_series.state:7} {name}: {one_series.metric} {one_series.family}")
                 runs_of_it = counted(len(one_series.entries), "run")

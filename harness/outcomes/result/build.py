@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from harness.backend.arm import arm_names, version_key
+from harness.backend.arm import arm_names, pinned, version_key
 from harness.measure.figures import ALL
 from harness.measure.record import has_measurement, read_measurement
 from harness.outcomes import compare, differences, expected, metrics, outcome
@@ -230,7 +230,7 @@ def _measured(run: Path) -> Iterator[Figure]:
     if read_measurement(run).end is None:
         return
     for entry in measurements.entries_of(run)[2]:
-        arm = f"{entry.backend}{':' if entry.options else ''}{entry.options} {entry.version}"
+        arm = f"{pinned(entry, '')} {entry.version}"
         what = entry.metric.replace("_", " ")
         yield Figure(
             arm,
