@@ -11,7 +11,7 @@ from harness.backend.grammar import Grammar
 from harness.backend.layout import WHITE_SPACED
 from harness.cases.case import Case, as_written, json_text
 from harness.cases.generated.differences import with_known_names
-from harness.cases.subschemas import at, subschemas
+from harness.cases.subschemas import at, object_subschemas
 from harness.oracle.automaton import Automaton, NoOracle
 from harness.oracle.fewest_tokens import FewestTokens, fewest_tokens
 from harness.oracle.language import documents_of, language_of, outputs_of
@@ -76,7 +76,7 @@ def _with_listed_names(grammar: Grammar) -> Grammar:
     """Returns the schema with names from a list only in objects that must have several, as far as that stands
     in so many words; it may take documents that the schema does not."""
     made = schema = json.loads(grammar.text, parse_float=as_written)
-    nodes = [(path, node) for path, node in subschemas(schema) if isinstance(node, dict)]
+    nodes = object_subschemas(schema)
     for path, node in reversed(nodes):
         if _least_names(node) > 1:
             made = with_known_names(made, path, at(made, path))

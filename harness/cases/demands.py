@@ -6,7 +6,16 @@ from collections.abc import Collection
 from urllib.parse import unquote, urldefrag, urljoin
 
 from harness.cases.case import json_text
-from harness.cases.subschemas import Path, Schema, at, is_before_2019, put, subschemas, without_keys
+from harness.cases.subschemas import (
+    Path,
+    Schema,
+    at,
+    is_before_2019,
+    object_subschemas,
+    put,
+    subschemas,
+    without_keys,
+)
 from harness.oracle.judge.drafts import DRAFT_URIS
 
 URN = "urn:grammarbench:"
@@ -50,7 +59,7 @@ def _resource(schema: Schema, name: str, draft: str) -> Schema:
 def _static(schema: Schema) -> Schema:
     """Returns the schema with plain references for its dynamic ones where these have no choice, because each
     dynamic anchor has a name of its own: in copies of the schema it would be no more."""
-    nodes = [(path, node) for path, node in subschemas(schema) if isinstance(node, dict)]
+    nodes = object_subschemas(schema)
     names = [node["$dynamicAnchor"] for _, node in nodes if "$dynamicAnchor" in node]
     taken = any("$anchor" in node or {"$ref", "$dynamicRef"} <= node.keys() for _, node in nodes)
     # The dynamic anchor of the meta-schema is called `meta`, and a schema may refer to it.

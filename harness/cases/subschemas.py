@@ -80,6 +80,11 @@ def subschemas(schema: Schema) -> Iterator[tuple[Path, Schema]]:
         waiting.extend(((*path, *step), child) for step, child in subschemas_below(node))
 
 
+def object_subschemas(schema: Schema) -> list[tuple[Path, dict[str, Any]]]:
+    """Returns every subschema that is an object, and so no boolean, and its place, the root first."""
+    return [(path, node) for path, node in subschemas(schema) if isinstance(node, dict)]
+
+
 def subschemas_below(node: Schema) -> Iterator[tuple[Path, Schema]]:
     """Yields the subschemas that the keywords of a schema hold, and the way from it to each."""
     if not isinstance(node, dict):

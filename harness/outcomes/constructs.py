@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.backend.grammar import Grammar
 from harness.cases.bare_schema import SCHEMA_KEYWORDS, SILENT
-from harness.cases.subschemas import subschemas
+from harness.cases.subschemas import object_subschemas
 from harness.rows.store import read_cases
 
 LATER = frozenset(("dependentSchemas", "dependentRequired", "dependencies", "unevaluatedItems",
@@ -103,8 +103,7 @@ def _matching(names: dict[str, str], text: str) -> tuple[str, ...]:
 
 def _keywords(schema: Any) -> set[str]:
     """Returns the keywords that stand where a schema may stand; names of properties and data are none."""
-    nodes = [node for _, node in subschemas(schema) if isinstance(node, dict)]
-    return {keyword for node in nodes for keyword in KEYWORDS & node.keys()}
+    return {keyword for _, node in object_subschemas(schema) for keyword in KEYWORDS & node.keys()}
 
 
 def derived_features(folder: Path) -> dict[tuple[str, str], tuple[str, ...]]:

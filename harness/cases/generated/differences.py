@@ -22,10 +22,10 @@ from harness.cases.subschemas import (
     Path,
     Schema,
     at,
+    object_subschemas,
     place_in_words,
     pointer,
     put,
-    subschemas,
     without_keys,
 )
 from harness.text import one_line
@@ -125,7 +125,7 @@ def as_it_is(schema: Schema) -> Variant:
 def _differences(schema: Schema) -> Iterator[Difference]:
     itself = as_it_is(schema)
     texts_left = MOST_TEXTS
-    nodes = [(path, node) for path, node in subschemas(schema) if isinstance(node, dict)]
+    nodes = object_subschemas(schema)
     takes_more = all(ASKING_LESS_OR_MORE.isdisjoint(node) for _, node in nodes)
     for path, node in nodes:
         where = place_in_words(path)

@@ -16,7 +16,7 @@ from harness.cases.case import json_text
 from harness.cases.demands import URN, compound
 from harness.cases.generated.differences import Difference, as_it_is, differences
 from harness.cases.plain_constants import with_plain_constants
-from harness.cases.subschemas import NEVER, Path, Schema, at, pointer, put, subschemas
+from harness.cases.subschemas import NEVER, Path, Schema, at, object_subschemas, pointer, put, subschemas
 from harness.oracle.automaton import Automaton, NoOracle
 from harness.oracle.completion import short_completion
 from harness.oracle.json_schema.automaton import json_schema_automaton
@@ -134,9 +134,7 @@ class _Maker:
     @cached_property
     def _has_alternatives(self) -> bool:
         """Has the schema subschemas of which only some may apply?"""
-        return any(
-            not ALTERNATIVES.isdisjoint(node) for _, node in subschemas(self.schema) if isinstance(node, dict)
-        )
+        return any(not ALTERNATIVES.isdisjoint(node) for _, node in object_subschemas(self.schema))
 
     def stages(self) -> Iterator[_Maker]:
         """Yields the makers that are asked, one after the other. Where the schema itself has no automaton,

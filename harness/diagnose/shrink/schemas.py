@@ -13,6 +13,7 @@ from harness.cases.subschemas import (
     Path,
     at,
     has_target,
+    object_subschemas,
     path_of,
     put,
     subschemas,
@@ -44,7 +45,7 @@ def plainer_schemas(schema: Schema, instance: Any) -> Iterator[Pair]:
     """Yields the schema without what only annotates it, then every subschema as the root, each with the part
     of the instance that it is for."""
     bare = schema
-    for path, node in [(path, node) for path, node in subschemas(schema) if isinstance(node, dict)][::-1]:
+    for path, node in reversed(object_subschemas(schema)):
         bare = put(bare, path, without_keys(at(bare, path), ANNOTATIONS & node.keys()))
     yield bare, instance
     yield from _subschemas_as_root(schema, instance)
@@ -52,7 +53,7 @@ def plainer_schemas(schema: Schema, instance: Any) -> Iterator[Pair]:
 
 def smaller_schemas(schema: Schema, instance: Any) -> Iterator[Pair]:
     """Yields pairs made from this one by a smaller step, the biggest first."""
-    sites = [(path, subschema) for path, subschema in subschemas(schema) if isinstance(subschema, dict)]
+    sites = object_subschemas(schema)
     for path, node in sites:
         yield from _fewer_properties(schema, path, node, instance)
         keys = list(node)
@@ -208,11 +209,7 @@ def _without_references(schema: Schema) -> Iterator[Schema]:
             result = {**schema, holder: without_keys(definitions, {name})}
             if not result[holder]:
                 del result[holder]
-            uses = [
-                path
-                for path, node in subschemas(result)
-                if isinstance(node, dict) and node.get("$ref") == reference
-            ]
+            uses = [path for path, node in object_subschemas(result) if node.get("$ref") == reference]
             for path in reversed(uses):
                 result = put(result, path, definition)
             yield result
@@ -277,7 +274,7 @@ def _texts(node: dict[str, Any], *lists: str) -> list[str]:
 
 
 def _renamed_schema(schema: Schema, old: str, new: str) -> Schema:
-    for path, node in [(path, node) for path, node in subschemas(schema) if isinstance(node, dict)][::-1]:
+    for path, node in reversed(object_subschemas(schema)):
         node = at(schema, path)
         renamed: dict[str, Any] = {}
         for key, value in node.items():
