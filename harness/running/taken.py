@@ -49,9 +49,9 @@ def refuse_others(earlier: Path, info: RunInfo) -> None:
                 "taken over; leave --take-over out"
             )
     if different := first_difference(before, info, FREE_TOO):
-        was, is_now = different
+        made_with, asked_for = different
         raise BadInput(
-            f"{earlier} was made with other options ({was}; now {is_now}), so that its rows cannot be taken "
+            f"{earlier} was made with other options ({made_with}; now {asked_for}), so that its rows cannot be taken "
             "over; repeat its options, or leave --take-over out"
         )
     for _ in read_rows(earlier):
