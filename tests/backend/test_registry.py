@@ -27,8 +27,6 @@ from harness.backend.registry import BackendSpec, load, make, names, parse_spec,
 from harness.backend.vocabulary import Vocabulary, byte_vocabulary
 from harness.errors import BadInput
 
-TESTS = SUPPORT
-
 
 class Choosy(Adapter):
     """An adapter with one option of each kind."""
@@ -67,7 +65,7 @@ def toy_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         find_spec("setuptools") is None
     ):  # not imported: it refuses to be where distutils already is, and torch brings that in
         pytest.skip("setuptools is not here to build the package")
-    source = shutil.copytree(TESTS / "third_party", tmp_path_factory.mktemp("source") / "toy")
+    source = shutil.copytree(SUPPORT / "third_party", tmp_path_factory.mktemp("source") / "toy")
     target = tmp_path_factory.mktemp("site")
     options = ["--no-index", "--no-build-isolation", "--no-deps", "--quiet", "--disable-pip-version-check"]
     subprocess.run(

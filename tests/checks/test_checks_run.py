@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from isolated import walk_all
-from places import SUPPORT
 
 from harness.backend.grammar import Grammar
 from harness.backend.vocabulary import byte_vocabulary
@@ -24,6 +23,8 @@ from harness.rows.store import read_rows
 from harness.running.limits import Limits
 from harness.running.worker import serve_case
 
+pytestmark = pytest.mark.usefixtures("importable_miniatures")
+
 LIMITS = Limits(2.0, 10**9, effort=2, check_timeout_s=30.0)
 CASES = [
     {
@@ -33,11 +34,6 @@ CASES = [
     },
     {"description": "after", "regex": "c+d", "tests": [{"text": "ccd", "valid": True}]},
 ]
-
-
-@pytest.fixture(autouse=True)
-def importable_miniatures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(SUPPORT))
 
 
 def checked(rows: dict[tuple[str, int | None], Row], case: str) -> Row:

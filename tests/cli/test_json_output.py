@@ -36,8 +36,6 @@ from harness.cli.main import main
 from harness.serve.decode.record import DecodeRecorder
 from harness.serve.decode.setting import Setting
 
-TESTS = SUPPORT
-
 
 def told(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -> str:
     """What the command says on stdout."""
@@ -226,7 +224,7 @@ def test_whose_fault_it_is(
     synthetic: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Progress and notes go to stderr, the counts to stdout."""
-    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    monkeypatch.setenv("PYTHONPATH", str(SUPPORT))
     grammar = Grammar("json_schema", json.dumps(READING))
     case = Case(case_id(grammar), "the case", grammar, (Instance("good", b'{"n": 1, "s": "x"}', True),))
     arms = tuple(

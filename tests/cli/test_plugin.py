@@ -24,7 +24,6 @@ from harness.rows.store import read_info
 
 pytest_plugins = ["pytester"]
 
-TESTS = SUPPORT
 
 CASES = [
     {
@@ -77,7 +76,7 @@ class Sleepy(Reference):
 def repository(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """A repository with a test of its own, and cases."""
     monkeypatch.setenv(
-        "PYTHONPATH", os.pathsep.join([str(TESTS), str(pytester.path), os.environ.get("PYTHONPATH", "")])
+        "PYTHONPATH", os.pathsep.join([str(SUPPORT), str(pytester.path), os.environ.get("PYTHONPATH", "")])
     )
     for name in (
         "PYTEST_ADDOPTS",

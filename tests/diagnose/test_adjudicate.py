@@ -23,13 +23,9 @@ from harness.diagnose.adjudicate import WITNESSES, Settings, Summary, adjudicate
 from harness.diagnose.adjudicate.causes import experiments, names_alone, place
 from harness.errors import BadInput
 
-TESTS = SUPPORT
+pytestmark = pytest.mark.usefixtures("importable_miniatures")
+
 BYTES = {"bytes": {"size": 257, "sha256": ""}}
-
-
-@pytest.fixture(autouse=True)
-def importable_miniatures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(TESTS))
 
 
 def is_valid(document: str) -> bool:
@@ -60,7 +56,7 @@ GUILTY = {
 @pytest.fixture(scope="module")
 def trial_of_many(tmp_path_factory: pytest.TempPathFactory) -> tuple[Summary, list[dict[str, object]]]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(TESTS))
+        patch.setenv("PYTHONPATH", str(SUPPORT))
         return judged(a_run(tmp_path_factory.mktemp("many"), "Reading", *GUILTY), tries=1)
 
 

@@ -11,7 +11,6 @@ from typing import Any, cast
 import pytest
 from adjudicated import a_run, guilty, judged
 from miniatures.wrong_walks import READING
-from places import SUPPORT
 
 from harness.backend.grammar import Grammar
 from harness.backend.layout import COMPACT, EVERY_SPELLING, LAYOUTS, Layout, with_delete_escaped
@@ -30,12 +29,9 @@ from harness.diagnose.adjudicate.verdicts import DocumentVerdict, Validators
 from harness.oracle.automaton import NoOracle
 from harness.oracle.language import documents_of
 
+pytestmark = pytest.mark.usefixtures("importable_miniatures")
+
 BYTES = byte_vocabulary()
-
-
-@pytest.fixture(autouse=True)
-def importable_miniatures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(SUPPORT))
 
 
 @pytest.mark.parametrize(

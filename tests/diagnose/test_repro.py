@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import synthetic
 from failing import CASES, OUTLINES, QUOTE, find_failure, finding, row
-from places import SUPPORT
 
 from harness.backend.arm import Arm
 from harness.backend.grammar import Grammar
@@ -35,6 +34,8 @@ from harness.diagnose.shrink import Outcome, Shrunk, outcome_of
 from harness.errors import BadInput
 from harness.rows.row import CHECKS_MODE, Finding, Row
 from harness.serve.live.judging import MODE as LIVE
+
+pytestmark = pytest.mark.usefixtures("importable_miniatures")
 
 HARMFUL = Arm("miniatures:SegfaultsInFill", "", "", "regex", ("regex",), "bitmask")
 
@@ -64,11 +65,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return synthetic.write_run(
         tmp_path_factory.mktemp("run") / "run", groups, header, [("mine", each) for each in CASES]
     )
-
-
-@pytest.fixture(autouse=True)
-def miniatures_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(SUPPORT))
 
 
 def printed(text: str) -> list[list[str]]:

@@ -9,18 +9,14 @@ from typing import Any
 import pytest
 import synthetic
 from failing import CASES, OUTLINES, row
-from places import SUPPORT
 
 from harness.backend.arm import Arm
 from harness.cli.main import main
 from harness.diagnose.repro import show
 
+pytestmark = pytest.mark.usefixtures("importable_miniatures")
+
 CRASHES = Arm("miniatures:SegfaultsInFill", "", "", "regex", ("regex",), "bitmask")
-
-
-@pytest.fixture(autouse=True)
-def miniatures_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(SUPPORT))
 
 
 @pytest.fixture

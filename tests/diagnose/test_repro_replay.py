@@ -10,7 +10,6 @@ import pytest
 import synthetic
 from failing import CASES, OUTLINES, find_failure, row
 from miniatures.wrong_tokens import RefusesTheTokenName
-from places import SUPPORT
 
 from harness.backend.arm import Arm, pinned
 from harness.backend.grammar import Grammar
@@ -22,10 +21,7 @@ from harness.diagnose.repro.standalone import Shown, stand_alone
 from harness.diagnose.shrink import Outcome
 from harness.errors import BadInput
 
-
-@pytest.fixture(autouse=True)
-def miniatures_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(SUPPORT))
+pytestmark = pytest.mark.usefixtures("importable_miniatures")
 
 
 def walked_by(

@@ -20,7 +20,6 @@ import regex
 from miniatures import leftovers
 from miniatures.harmful import MARK
 from miniatures.wrong_walks import READING
-from places import SUPPORT
 from reference_lark import random_grammar, texts
 
 from harness.backend.grammar import Dialect, Grammar
@@ -48,14 +47,10 @@ from harness.oracle.readings import readings_against
 from harness.rows.row import Status
 from harness.walk.watched import unwatched
 
-TESTS = SUPPORT
+pytestmark = pytest.mark.usefixtures("importable_miniatures")
+
 
 OVER, UNDER = Outcome("over_constrained"), Outcome("under_constrained")
-
-
-@pytest.fixture(autouse=True)
-def miniatures_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(TESTS))
 
 
 def fault(

@@ -8,7 +8,6 @@ import time
 from dataclasses import replace
 
 import pytest
-from places import SUPPORT
 
 from harness.backend.grammar import Grammar
 from harness.backend.layout import COMPACT, Layout
@@ -18,10 +17,7 @@ from harness.diagnose.shrink.schemas import smaller_schemas
 from harness.diagnose.shrink.validity import Validity
 from harness.oracle.judge import Judge
 
-
-@pytest.fixture(autouse=True)
-def miniatures_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(SUPPORT))
+pytestmark = pytest.mark.usefixtures("importable_miniatures")
 
 
 TEXT = "".join(map(chr, range(0x4E00, 0x4E00 + 2000)))

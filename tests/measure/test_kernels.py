@@ -32,7 +32,6 @@ from harness.measure.kernels.situations import PROBES, situation
 from harness.measure.kernels.subjects import KernelSubject, plain_subjects
 from harness.measure.kernels.timing import COPY, Point, copy_call, time_point
 
-TESTS = SUPPORT
 SMALL = KernelPlan(
     (512,), (1, 2), ("float32", "bfloat16"), (0.00001, 0.5), (0.5,), Effort(rounds=3, budget_ns=1_000_000)
 )
@@ -400,7 +399,7 @@ def test_an_interrupted_run_is_shown_and_says_so(
 def run_miniatures(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, plan: KernelPlan = SMALL
 ) -> list[dict[str, Any]]:
-    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    monkeypatch.setenv("PYTHONPATH", str(SUPPORT))
     kernels.measure(f"miniatures.wrong_kernels:{name}", "cpu", plan, folder, [], lambda said: None)
     return stored(folder)
 

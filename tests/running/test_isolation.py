@@ -21,7 +21,6 @@ from typing import Any
 import pytest
 from isolated import CASES, GIGABYTE, SHORT, walk_all
 from miniatures.harmful import MARK, leftovers
-from places import SUPPORT
 
 from harness.backend.arm import Arm
 from harness.backend.process import process, system
@@ -43,7 +42,6 @@ from harness.walk.watched import IS_OURS, LOADS, PHASES
 
 pytestmark = pytest.mark.usefixtures("importable_miniatures")
 
-TESTS = SUPPORT
 PATIENT = Limits(30.0, GIGABYTE)
 """Where no deadline is the subject: a busy machine may take seconds over a gigabyte."""
 
