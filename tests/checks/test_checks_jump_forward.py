@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from check_cases import BRANCHES, CASES, KANJI, ONE, case
-from jump_maps import language_in, with_jump_map
+from jump_maps import language_in_rust, with_jump_map
 from miniatures.wrong_jumps import JUMPERS, Exact, ExactObject, jumping_vocabulary
 from out_of_time import without_its_last_call
 
@@ -292,7 +292,7 @@ def test_another_dialect_of_regular_expressions_is_named() -> None:
         "fast_forward_tokens_are_truly_forced": {"regex_dialect_rust"},
         "retokenized_state_equals_a_replay": {"regex_dialect_rust"},
     }
-    jumping = with_jump_map(outlines, language_in("rust"))
+    jumping = with_jump_map(outlines, language_in_rust)
     subject = Subject(jumping, intersection, jumping.compile(intersection.grammar))
     assert run_check("x", CHECKS["fast_forward_tokens_are_truly_forced"], subject) == ("passed", [])
 

@@ -7,7 +7,6 @@ not here; the fault of MaskBench's own runner is not one of a backend.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 
 import pytest
@@ -20,7 +19,6 @@ from harness.checks import Subject, checks, run_check
 from harness.rows.row import Finding
 
 VERSIONS = {"xgrammar": "0.2.9", "llguidance": "1.9.1", "outlines-core": "0.2.14"}
-Find = Callable[[str, str, str, str], list[Finding]]
 
 
 @cache

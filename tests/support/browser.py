@@ -161,9 +161,9 @@ class Browser:
         features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.send("Emulation.setEmulatedMedia", media="print", features=features)
 
-    def picture(self, path: Path, *, whole: bool = False) -> None:
-        """What is in the window as a PNG, or the whole page."""
-        shown = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+    def picture(self, path: Path) -> None:
+        """What is in the window as a PNG."""
+        shown = self.send("Page.captureScreenshot", format="png")
         path.write_bytes(base64.b64decode(shown["data"]))
 
     def press(self, key: str) -> None:

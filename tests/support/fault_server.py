@@ -93,14 +93,6 @@ class Talk:
             await self.event("[DONE]")
         await self.raw(b"0\r\n\r\n")
 
-    @property
-    def is_constrained(self) -> bool:
-        """Does the request bring a grammar?"""
-        return bool(
-            {"response_format", "structured_outputs", "json_schema", "grammar", "regex", "ebnf"}
-            & self.body.keys()
-        )
-
 
 @dataclass
 class FaultServer:

@@ -9,10 +9,10 @@ from pathlib import Path
 UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
 
 
-def write_gguf(path: Path, metadata: Mapping[str, object], version: int = 3) -> Path:
-    """Writes a file without tensors. Texts and lists of texts, whole numbers, and lists of numbers are
-    known."""
-    content = struct.pack("<4sIQQ", b"GGUF", version, 0, len(metadata))
+def write_gguf(path: Path, metadata: Mapping[str, object]) -> Path:
+    """Writes a file of version 3 without tensors. Texts and lists of texts, whole numbers, and lists of
+    numbers are known."""
+    content = struct.pack("<4sIQQ", b"GGUF", 3, 0, len(metadata))
     for key, value in metadata.items():
         content += _text(key) + _value(value)
     path.write_bytes(content)

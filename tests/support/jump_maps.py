@@ -10,18 +10,14 @@ from harness.backend.grammar import Adapter, Bitmask, CompiledGrammar, Grammar, 
 from harness.oracle.automaton import Automaton
 from harness.oracle.forced_text.jumping import with_jumps, without_jumps
 from harness.oracle.language import language_of
-from harness.oracle.regex.automaton import RegexDialect, regex_automaton
+from harness.oracle.regex.automaton import regex_automaton
 
 LanguageOf = Callable[[Grammar], Automaton[Any]]
 
 
-def language_in(dialect: RegexDialect) -> LanguageOf:
-    """Returns the automata for a backend whose regular expressions are of that dialect."""
-
-    def language(grammar: Grammar) -> Automaton[Any]:
-        return regex_automaton(grammar.text, dialect) if grammar.dialect == "regex" else language_of(grammar)
-
-    return language
+def language_in_rust(grammar: Grammar) -> Automaton[Any]:
+    """Returns the automaton for a backend whose regular expressions are those of Rust."""
+    return regex_automaton(grammar.text, "rust") if grammar.dialect == "regex" else language_of(grammar)
 
 
 class JumpingAdapter(Adapter):
@@ -55,8 +51,8 @@ def with_jump_map(adapter: Adapter, language: LanguageOf = language_of) -> Jumpi
     """Returns the adapter, with a compressed FSM for its forced text; what the backend itself says is forced
     is not asked for.
 
-    `language` makes the automaton of a grammar; its sentences must be those of the backend (`language_in`,
-    for regular expressions), or else a jump leads past what the backend allows.
+    `language` makes the automaton of a grammar; its sentences must be those of the backend
+    (`language_in_rust`, for regular expressions of Rust), or else a jump leads past what the backend allows.
     """
     described = {name: getattr(adapter, name) for name in ("distribution", "dialects", "documented")}
     kind = type(

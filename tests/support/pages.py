@@ -33,8 +33,6 @@ class Block:
     language: str
     """The language of a fenced block; empty for an indented one."""
     text: str
-    above: str
-    """The paragraph before it."""
 
 
 @dataclass(frozen=True)
@@ -52,21 +50,19 @@ class Command:
 def blocks(text: str) -> Iterator[Block]:
     """Fenced blocks, and those indented by four spaces after an empty line."""
     lines = text.splitlines()
-    number, above = 0, ""
+    number = 0
     while number < len(lines):
         line, start = lines[number], number
         if line.startswith("```"):
             number = next(
                 following for following in range(number + 1, len(lines)) if lines[following].startswith("```")
             )
-            yield Block(start + 1, line[3:].strip(), "\n".join(lines[start + 1 : number]), above)
+            yield Block(start + 1, line[3:].strip(), "\n".join(lines[start + 1 : number]))
         elif line.startswith("    ") and (number == 0 or not lines[number - 1].strip()):
             while number < len(lines) and (lines[number].startswith("    ") or not lines[number].strip()):
                 number += 1
-            yield Block(start + 1, "", "\n".join(line[4:] for line in lines[start:number]).rstrip(), above)
+            yield Block(start + 1, "", "\n".join(line[4:] for line in lines[start:number]).rstrip())
             continue
-        elif line.strip():
-            above = f"{above} {line}" if number and lines[number - 1].strip() else line
         number += 1
 
 

@@ -53,8 +53,6 @@ class Made:
     rules: dict[str, Part | Words]
     ignored: Language
     text: str
-    is_lark: bool
-    """Lark itself can read the text, too."""
 
     @property
     def has_no_reference(self) -> bool:
@@ -153,7 +151,7 @@ def random_grammar(random: Random, for_lark: bool = False) -> Made:
         ignored = matching(pattern)
         bodies.append(f"%ignore /{pattern}/" if pattern != r"\n" else r'%ignore "\n"')
     comment = random.choice(("", " // a", " # b" if not for_lark else "", "\n"))
-    return Made(rules, ignored, "\n".join(body + comment for body in bodies) + "\n", for_lark)
+    return Made(rules, ignored, "\n".join(body + comment for body in bodies) + "\n")
 
 
 _DEFINITIONS: dict[str, str] = {}
@@ -314,14 +312,14 @@ def beginnings(made: Made, words_of: Callable[[Words], Language], longest: int) 
     return known["start"]
 
 
-def by_any_split(made: Made, longest: int = LONGEST) -> Language:
-    """Returns the sentences when a text may be split into lexemes in any way."""
-    return sentences(made, _words_with_ignored(made, longest), longest)["start"]
+def by_any_split(made: Made) -> Language:
+    """Returns the sentences of up to LONGEST characters when a text may be split into lexemes in any way."""
+    return sentences(made, _words_with_ignored(made, LONGEST), LONGEST)["start"]
 
 
-def beginnings_by_any_split(made: Made, longest: int = LONGEST) -> Language:
-    """Returns the texts that such a sentence, of any length, begins with."""
-    return beginnings(made, _words_with_ignored(made, AHEAD), longest)
+def beginnings_by_any_split(made: Made) -> Language:
+    """Returns the texts of up to LONGEST characters that such a sentence, of any length, begins with."""
+    return beginnings(made, _words_with_ignored(made, AHEAD), LONGEST)
 
 
 def _words_with_ignored(made: Made, longest: int) -> Callable[[Words], Language]:
@@ -336,9 +334,9 @@ def _words_with_ignored(made: Made, longest: int) -> Callable[[Words], Language]
     return words_of
 
 
-def by_lexer(made: Made, longest: int = LONGEST) -> Language:
-    """Returns the sentences of a lexer that takes each lexeme as long as possible, read off the definition in
-    docs/lark.md: each text is run through it by itself."""
+def by_lexer(made: Made) -> Language:
+    """Returns the sentences of up to LONGEST characters of a lexer that takes each lexeme as long as it can,
+    read off the definition in docs/lark.md: each text is run through it by itself."""
     lexemes = [lexeme for lexeme in made.lexemes if lexeme.spelling != '""']
     letters = {lexeme: chr(0x41 + number) for number, lexeme in enumerate(lexemes)}
 
@@ -347,8 +345,8 @@ def by_lexer(made: Made, longest: int = LONGEST) -> Language:
             return frozenset({""})
         return frozenset({letters[lexeme]} | ({""} if "" in lexeme.words else set()))
 
-    of_lexemes = sentences(made, letter_of, longest)["start"]
-    begun = beginnings(made, letter_of, longest + 1)
+    of_lexemes = sentences(made, letter_of, LONGEST)["start"]
+    begun = beginnings(made, letter_of, LONGEST + 1)
     prefixes = {
         lexeme: {word[:end] for word in lexeme.words for end in range(1, len(word) + 1)} for lexeme in lexemes
     }
@@ -381,4 +379,4 @@ def by_lexer(made: Made, longest: int = LONGEST) -> Language:
             read, start = after, end
         return any(before in of_lexemes for before in read)
 
-    return frozenset(text for text in texts(longest) if accepted(text))
+    return frozenset(text for text in texts(LONGEST) if accepted(text))

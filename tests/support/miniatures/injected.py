@@ -136,9 +136,9 @@ def leave() -> None:
     )
 
 
-def alarm(seconds: float, handler: Any) -> None:
+def alarm(handler: Any) -> None:
     signal.signal(signal.SIGALRM, handler)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
 
 
 def interrupt(*_: object) -> NoReturn:
@@ -164,9 +164,9 @@ LATER: dict[str, Callable[[], Any]] = {
     "threadsegfault": lambda: after(0.1, NOW["segfault"]),
     "threadhang": lambda: after(0.1, hang),
     "threadstray": lambda: after(0.1, leave),
-    "alarm": lambda: alarm(0.2, signal.SIG_DFL),
-    "handler": lambda: alarm(0.2, interrupt),
-    "handlerexit": lambda: alarm(0.2, sys.exit),
+    "alarm": lambda: alarm(signal.SIG_DFL),
+    "handler": lambda: alarm(interrupt),
+    "handlerexit": lambda: alarm(sys.exit),
     "clocks": lambda: spoil(time, "perf_counter_ns", "perf_counter", "process_time", "monotonic", "time"),
     "parsers": spoil_parsers,
     "open": lambda: spoil(builtins, "open"),
