@@ -14,12 +14,14 @@ from typing import Any
 
 from harness.oracle.judge.unjudgeable import Unjudgeable
 from harness.oracle.regex.ecma_classes import (
+    GROUP,
+    NAME,
     NO_LINE_END,
     QUANTIFIER,
     SETS,
     Groups,
     NotEcma,
-    complement,
+    complement_of_pairs,
     read_class,
     read_escape,
 )
@@ -49,9 +51,7 @@ def is_pattern(pattern: str) -> bool:
     return True
 
 
-_NAME = r"(?:[^\W\d]|\$)[\w$]*"
-_GROUP = re.compile(rf"\(\?(?::|=|!|<=|<!|<({_NAME})>)")
-_BACKREFERENCE = re.compile(rf"\\(?:([1-9][0-9]*)|k<({_NAME})>)")
+_BACKREFERENCE = re.compile(rf"\\(?:([1-9][0-9]*)|k<({NAME})>)")
 
 
 def _ranges(pairs: Iterable[tuple[int, int]]) -> str:
@@ -144,9 +144,7 @@ def _pieces(pattern: str, captures: Captures) -> Iterator[str]:
     while at < len(pattern):
         character, begun = pattern[at], at
         if quantifier := QUANTIFIER.match(pattern, at):
-            if not groups.may_repeat:
-                raise NotEcma("nothing to repeat")
-            groups.may_repeat = False
+            groups.quantify()
             captures.quantify(quantifier[0])
             yield quantifier[0]
             at = quantifier.end()
@@ -158,7 +156,7 @@ def _pieces(pattern: str, captures: Captures) -> Iterator[str]:
             piece, at = _escape(pattern, at)
             yield piece
         elif character == "(" and pattern[at + 1 : at + 2] == "?":
-            group = _GROUP.match(pattern, at)
+            group = GROUP.match(pattern, at)
             if group is None:
                 raise NotEcma("not a group of ECMA-262")
             yield f"(?<{_plain(group[1])}>" if group[1] else group[0]
@@ -216,7 +214,7 @@ def _class(pattern: str, at: int) -> tuple[str, int]:
         else:
             properties += member
     if negated and not properties:
-        pairs, negated = [*complement(merged(pairs))], False
+        pairs, negated = [*complement_of_pairs(merged(pairs))], False
     inside = _ranges(pairs) + properties
     if not inside or (negated and _is_taken_for_every_character(inside)):
         return "(?!)", end

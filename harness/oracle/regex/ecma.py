@@ -18,6 +18,7 @@ from harness.oracle.regex.char_classes import (
     union,
 )
 from harness.oracle.regex.ecma_classes import (
+    GROUP,
     NO_LINE_END,
     QUANTIFIER,
     SETS,
@@ -31,13 +32,15 @@ from harness.oracle.regex.tree import END, START, Chars, Node, boundary, no_boun
 
 _SETS = {letter: ranges_of(pairs) for letter, pairs in SETS.items()}
 _NODES: dict[str, Node] = {"^": START, "$": END, ".": Chars(ranges_of(NO_LINE_END))}
-_GROUP = re.compile(r"\(\?(:|=|!|<=|<!|<(?:[^\W\d]|\$)[\w$]*>)")
 _BACKREFERENCE = re.compile(r"\\(?:[1-9]|k<)")
 
 
 def ecma_tree(pattern: str) -> Node:
     """Returns the tree of a pattern with the `u` flag. Raises NoOracle."""
-    return _tree(pattern)
+    try:
+        return _parsed(pattern)
+    except NotEcma as error:
+        raise NoOracle(f"not a pattern: {error}") from error
 
 
 def javascript_tree(pattern: str) -> Node:
@@ -47,7 +50,7 @@ def javascript_tree(pattern: str) -> Node:
     Escapes that are read in another way without the flag (a property, a code point in braces, a named
     reference) have no reference.
     """
-    return _tree(_ESCAPED.sub(_letter_itself, pattern))
+    return ecma_tree(_ESCAPED.sub(_letter_itself, pattern))
 
 
 _ESCAPED = re.compile(r"\\(u\{|.)", re.DOTALL)
@@ -63,13 +66,6 @@ def _letter_itself(match: re.Match[str]) -> str:
     )
 
 
-def _tree(pattern: str) -> Node:
-    try:
-        return _parsed(pattern)
-    except NotEcma as error:
-        raise NoOracle(f"not a pattern: {error}") from error
-
-
 def _parsed(pattern: str) -> Node:
     out: list[str] = []
     places, groups = Placeholders(), Groups()
@@ -77,9 +73,7 @@ def _parsed(pattern: str) -> Node:
     while at < len(pattern):
         character, begun = pattern[at], at
         if quantifier := QUANTIFIER.match(pattern, at):
-            if not groups.may_repeat:
-                raise NotEcma("nothing to repeat")
-            groups.may_repeat = False
+            groups.quantify()
             out.append(quantifier[0])
             at = quantifier.end()
             continue
@@ -90,10 +84,10 @@ def _parsed(pattern: str) -> Node:
             node, at = _escape(pattern, at)
             out.append(places.of(node))
         elif character == "(" and pattern[at + 1 : at + 2] == "?":
-            group = _GROUP.match(pattern, at)
+            group = GROUP.match(pattern, at)
             if group is None:
                 raise NotEcma(f"{pattern[at : at + 4]!r} begins no group of ECMA-262")
-            out.append("(?:" if group[1].endswith((":", ">")) else group[0])
+            out.append("(?:" if group[1] else group[0])
             at = group.end()
         else:
             out.append(

@@ -26,7 +26,7 @@ class NotEcma(ValueError):
     """The text is not a pattern of ECMA-262; the message says why, in the middle of a sentence."""
 
 
-def complement(pairs: Pairs) -> Pairs:
+def complement_of_pairs(pairs: Pairs) -> Pairs:
     """Returns every other code point, surrogates too."""
     starts = [0, *(last + 1 for _, last in pairs)]
     ends = [*(first - 1 for first, _ in pairs), LAST]
@@ -39,19 +39,23 @@ SPACE: Pairs = (
     (9, 13), (32, 32), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x2029), (0x202F, 0x202F),
     (0x205F, 0x205F), (0x3000, 0x3000), (0xFEFF, 0xFEFF),
 )  # fmt: skip
-NO_LINE_END = complement(((10, 10), (13, 13), (0x2028, 0x2029)))
+NO_LINE_END = complement_of_pairs(((10, 10), (13, 13), (0x2028, 0x2029)))
 """What `.` matches."""
 SETS = {
     "d": DIGITS,
     "w": WORD,
     "s": SPACE,
-    "D": complement(DIGITS),
-    "W": complement(WORD),
-    "S": complement(SPACE),
+    "D": complement_of_pairs(DIGITS),
+    "W": complement_of_pairs(WORD),
+    "S": complement_of_pairs(SPACE),
 }
 """The code points of `\\d` and its siblings, by the letter behind the backslash."""
 
 QUANTIFIER = re.compile(r"(?:[*+?]|\{[0-9]+(?:,[0-9]*)?\})\??")
+NAME = r"(?:[^\W\d]|\$)[\w$]*"
+"""The name of a group."""
+GROUP = re.compile(rf"\(\?(?::|=|!|<=|<!|<({NAME})>)")
+"""The beginning of a group that has a `?`, and the group's name if it has one."""
 _CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
 _CODE_POINT = re.compile(
     r"\\(?:u\{([0-9A-Fa-f]+)\}|u([Dd][89ABab][0-9A-Fa-f]{2})\\u([Dd][C-Fc-f][0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2}))"
@@ -63,7 +67,7 @@ class Groups:
     """The groups that are open where a pattern was read to, and the names that are taken there."""
 
     def __init__(self) -> None:
-        self.may_repeat = False
+        self._may_repeat = False
         """May a quantifier come next?"""
         self._may_repeat_behind: list[bool] = []
         """Whether one may come behind each open group."""
@@ -74,11 +78,11 @@ class Groups:
     def read(self, part: str) -> None:
         """Takes in the next part of the pattern that is no quantifier. Raises NotEcma."""
         taken, before = self._names[-1]
-        self.may_repeat = part not in ("^", "$", "\\b", "\\B", "|") and part[0] != "("
+        self._may_repeat = part not in ("^", "$", "\\b", "\\B", "|") and part[0] != "("
         if part == "|":
             self._names[-1] = (set(), before | taken)
         elif part == ")" and self._may_repeat_behind:
-            self.may_repeat = self._may_repeat_behind.pop()
+            self._may_repeat = self._may_repeat_behind.pop()
             del self._names[-1]
             self._names[-1][0].update(taken, before)
         elif part[0] == "(":
@@ -88,6 +92,12 @@ class Groups:
                 taken.add(part)
             self._may_repeat_behind.append(part not in ("(?<=", "(?<!"))
             self._names.append((set(), set()))
+
+    def quantify(self) -> None:
+        """Takes in a quantifier of what was read last. Raises NotEcma."""
+        if not self._may_repeat:
+            raise NotEcma("nothing to repeat")
+        self._may_repeat = False
 
 
 def read_escape(pattern: str, at: int) -> tuple[Member, int]:
