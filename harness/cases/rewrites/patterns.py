@@ -11,6 +11,7 @@ from harness.oracle.regex.ecma_classes import QUANTIFIER, SETS, NotEcma, read_cl
 ANY = r"[\s\S]"
 """A class of every character: `.` leaves out the ends of lines."""
 
+_GROUP = re.compile(r"\(\?(?::|=|!|<=|<!|<\w+>)")
 _SHORT = {"d": "0-9", "w": "A-Za-z0-9_"}
 _CONTROLS = {9: r"\t", 10: r"\n", 11: r"\v", 12: r"\f", 13: r"\r"}
 
@@ -28,7 +29,7 @@ def pieces(pattern: str) -> Iterator[str]:
         elif pattern[at] == "\\":
             is_boundary = pattern[at + 1 : at + 2] in ("b", "B", "k") or pattern[at + 1 : at + 2].isdecimal()
             end = at + 2 if is_boundary else read_escape(pattern, at)[1]
-        elif group := re.compile(r"\(\?(?::|=|!|<=|<!|<\w+>)").match(pattern, at):
+        elif group := _GROUP.match(pattern, at):
             end = group.end()
         yield pattern[at:end]
         at = end
