@@ -29,7 +29,7 @@ from packaging.version import InvalidVersion, Version
 from harness.backend.arm import Arm
 from harness.backend.cache import cache_home
 from harness.backend.describe import places
-from harness.backend.environments.installer import CONSTRAINTS, installer, offered
+from harness.backend.environments.installer import installer, offered, without_constraints
 from harness.backend.environments.overlay import SHARED
 from harness.backend.environments.source import Source, is_path, source_of
 from harness.backend.process.lost import Lost
@@ -211,8 +211,7 @@ def _build(source: Source, folder: Path, lock: int) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     path = Path(f"{folder}.log")
     # Somebody who asks for a version wants it, whatever a file of constraints around us pins (tox sets one).
-    environment = {name: value for name, value in os.environ.items() if name not in CONSTRAINTS}
-    environment |= OFFLINE_HUB
+    environment = without_constraints() | OFFLINE_HUB
     with open(path, "wb") as log:
 
         def run(*command: str) -> subprocess.CompletedProcess[bytes]:

