@@ -355,6 +355,13 @@ FORCED = "# forced: "
 """The beginning of a last line of an adapter's script that is left out unless forced text is in question."""
 
 
+def parts_of_script(script: str) -> tuple[str, str]:
+    """Returns an adapter's script without its line that begins with FORCED, and what stands in that line,
+    which is empty where there is none."""
+    walked, _, forced = script.strip("\n").partition(f"\n{FORCED}")
+    return walked, forced
+
+
 def overrides(grammar_object: GrammarObject, method: str) -> bool:
     """Returns whether the object's class defines this optional method itself. For an object that stands for
     another it is the other's class that counts."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.backend.grammar import FORCED, Grammar
+from harness.backend.grammar import Grammar, parts_of_script
 from harness.checks import asks_for_forced_text
 from harness.diagnose.repro.evidence import Evidence, trials
 from harness.diagnose.shrink import Outcome
@@ -49,7 +49,7 @@ def stand_alone(shown: Shown, body: str) -> str:
     vocabulary that holds only what the walk needs. It is empty if there are no lines."""
     if not body:
         return ""
-    walked, _, forced = body.strip("\n").partition(f"\n{FORCED}")
+    walked, forced = parts_of_script(body)
     judged = None
     if (about := _to_be_judged(shown)) is not None:
         content, valid, called = about

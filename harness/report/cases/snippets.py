@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.backend.arm import Arm, version_key
-from harness.backend.grammar import FORCED, Grammar
+from harness.backend.grammar import Grammar, parts_of_script
 from harness.backend.scripts import Scripts, scripts
 from harness.backend.vocabulary import Vocabulary
 from harness.checks import asks_for_forced_text
@@ -76,7 +76,7 @@ def _wanted(explored: Explored, line: Line) -> list[Wanted]:
 
 def _for(note: dict[str, Any], body: str) -> str:
     """Returns the lines; those about forced text only where that is in question."""
-    walked, _, forced = body.strip("\n").partition(f"\n{FORCED}")
+    walked, forced = parts_of_script(body)
     finding = _finding(note)
     asks = bool(finding) and asks_for_forced_text(finding["check"])
     return f"{walked}\n{forced}" if forced and asks else walked
