@@ -126,7 +126,7 @@ class DecodeEngine:
         """Run one arm's part of a fork."""
         self.outputs = {}
         for plain in self.plain_first:
-            mine = [number for number, setting in enumerate(self.setup.settings) if setting.plain == plain]
+            mine = self._with_load(plain)
             for round_number in range(self.setup.rounds + 1):
                 for number, (role, setting) in enumerate(self._turns(plain, mine, fork, round_number)):
                     served = [setting] if role == "constrained" else mine
