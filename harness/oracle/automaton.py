@@ -7,7 +7,8 @@ dead" says exactly that a continuation exists.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
+from itertools import pairwise
 from threading import RLock
 from typing import Generic, TypeVar
 
@@ -27,6 +28,13 @@ Key = TypeVar("Key", bound=Hashable)
 class NoOracle(Exception):
     """There is no reference automaton for this grammar; the message says why in one line. Nothing is
     concluded about a backend then."""
+
+
+def byte_runs(rows: States) -> Iterator[tuple[int, int]]:
+    """Yields each range of bytes in which every one of these rows of a table stays the same: its first byte
+    and its end."""
+    changes = np.flatnonzero((rows[:, 1:] != rows[:, :-1]).any(axis=0)) + 1
+    return pairwise([0, *changes.tolist(), 256])
 
 
 class Automaton(ABC, Generic[Key]):

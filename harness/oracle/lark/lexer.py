@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.oracle.automaton import DEAD, Automaton
+from harness.oracle.automaton import DEAD, Automaton, byte_runs
 
 MAX_LEXEMES = 0x800
 """Most lexemes of a grammar; their numbers are spelled in one or two bytes."""
@@ -52,9 +52,7 @@ class LexerAutomaton(Automaton[Key]):
         rows = np.array([self._row(lexeme, state) for lexeme, state in [*active, *beginning]])
         if not len(rows):
             return
-        turns = np.flatnonzero((rows[:, 1:] != rows[:, :-1]).any(axis=0)) + 1
-        firsts = [0, *turns.tolist()]
-        for first, end in zip(firsts, [*firsts[1:], 256], strict=True):
+        for first, end in byte_runs(rows):
             states = rows[:, first].tolist()
             if going_on := _alive(active, states[: len(active)]):
                 yield first, end - 1, (key[0], going_on)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.backend.tag_formats.forms import Format
 from harness.backend.vocabulary import Vocabulary
-from harness.oracle.automaton import DEAD, MAX_FORCED, Automaton
+from harness.oracle.automaton import DEAD, MAX_FORCED, Automaton, byte_runs
 from harness.oracle.json_schema.budget import Budget
 from harness.oracle.tag_formats.graph import END, DocumentsOf, Graph
 from harness.oracle.tag_formats.parts import Place, TokenPart
@@ -74,10 +73,8 @@ class FormatAutomaton(Automaton[Key]):
                 rows[number] = part.table[state]
             after: list[tuple[int, int, Key]] = []
             if len(items):
-                changes = np.flatnonzero((rows[:, 1:] != rows[:, :-1]).any(axis=0)) + 1
-                cuts = [0, *changes.tolist(), 256]
                 found: dict[bytes, Key] = {}
-                for first, end in pairwise(cuts):
+                for first, end in byte_runs(rows):
                     column = rows[:, first]
                     if not column.any():
                         continue
