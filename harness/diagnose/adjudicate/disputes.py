@@ -65,19 +65,19 @@ def some_disputes(
         ]
         forbidding = frozenset(names) - allowing
         special_disputes += [Dispute(before, token, allowing, forbidding) for token in special]
-        others = _spread(source, vocabulary, tokens[~np.isin(tokens, special)], TOKENS)
+        others = _spread(source, vocabulary, tokens[~np.isin(tokens, special)])
         queues.append([Dispute(before, token, allowing, forbidding) for token in others])
     by_turns = [dispute for turn in range(TOKENS) for queue in queues for dispute in queue[turn : turn + 1]]
     return special_disputes + by_turns[:TOKENS]
 
 
-def _spread(source: random.Random, vocabulary: Vocabulary, tokens: NDArray[np.intp], count: int) -> list[int]:
-    """Returns so many of the tokens, with different first bytes as long as there are any."""
+def _spread(source: random.Random, vocabulary: Vocabulary, tokens: NDArray[np.intp]) -> list[int]:
+    """Returns at most TOKENS of the tokens, with different first bytes as long as there are any."""
     firsts = leaning_of(vocabulary).first[tokens]
     chosen: list[int] = []
-    while len(chosen) < min(count, len(tokens)):
+    while len(chosen) < min(TOKENS, len(tokens)):
         present = np.flatnonzero(np.bincount(firsts[~np.isin(tokens, chosen)])).tolist()
-        for byte in source.sample(present, min(count - len(chosen), len(present))):
+        for byte in source.sample(present, min(TOKENS - len(chosen), len(present))):
             group = tokens[(firsts == byte) & ~np.isin(tokens, chosen)]
             chosen.append(int(group[source.randrange(len(group))]))
     return chosen

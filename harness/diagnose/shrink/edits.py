@@ -50,6 +50,9 @@ class Candidate:
 FIRST_DOCUMENTS = 200
 """How many smaller documents come before the steps of the grammar; the others come behind them."""
 
+REPAIRS = 120
+"""The most instances that are judged for a grammar which the present instance no longer fits."""
+
 NO_GRAMMAR = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """What is raised on the way through a text that is no grammar of its dialect, such as `{}` for choices."""
 
@@ -91,12 +94,12 @@ def smaller_documents(content: bytes) -> Iterator[bytes]:
         yield from (values.write(less, *style) for less in values.smaller_values(value))
 
 
-def repairs(now: Candidate, limit: int) -> Iterator[Candidate]:
-    """Yields instances that might go with a grammar that has just lost something, at most `limit`: without a
+def repairs(now: Candidate) -> Iterator[Candidate]:
+    """Yields instances that might go with a grammar that has just lost something, at most REPAIRS: without a
     member, an element, a piece."""
     content = now.content or b""
     less = _documents_with_less(content) if now.grammar.dialect == "json_schema" else holes(content)
-    yield from (replace(now, content=smaller) for smaller in islice(less, limit))
+    yield from (replace(now, content=smaller) for smaller in islice(less, REPAIRS))
 
 
 def _documents_with_less(content: bytes) -> Iterator[bytes]:

@@ -27,11 +27,8 @@ LONGEST_SHARE = 0.25
 RECHECKS = 2
 """For how many such waits time is kept; where candidates end soon there is time for more."""
 
-REPAIRS = 120
-"""The most instances that are judged for a grammar which the present instance no longer fits."""
-
 REPAIRS_TRIED = 2
-"""How many of them are given to the backend."""
+"""How many instances in place of one that no longer fits its grammar are given to the backend."""
 
 JUDGE_SECONDS = 2.0
 
@@ -209,7 +206,7 @@ class _Search:
 
     def _repaired(self, candidate: Candidate) -> _Failing | None:
         tried = 0
-        for repaired in repairs(candidate, REPAIRS):
+        for repaired in repairs(candidate):
             if self._has_no_time() or tried == REPAIRS_TRIED:
                 break
             if (

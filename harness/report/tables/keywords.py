@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from harness.outcomes.keywords import LEGEND, SECTIONS, STATES, KeywordCell, TruthTable
-from harness.text import grid, markdown, markdown_table, one_line
+from harness.text import WIDTH, grid, markdown, markdown_table, one_line
 
 NAME, COLUMN = 24, 14
 """The columns of a terminal that the names, and each arm, take; four arms fit into 80."""
@@ -52,10 +52,10 @@ def keyword_tables(table: TruthTable) -> list[str]:
     return parts
 
 
-def keywords_text(table: TruthTable, width: int = 80) -> str:
-    """Returns the tables for a terminal; arms that do not fit into the width stand in tables of their own
+def keywords_text(table: TruthTable) -> str:
+    """Returns the tables for a terminal; arms that do not fit into its width stand in tables of their own
     below."""
-    fit = max(1, (width - NAME) // COLUMN)
+    fit = max(1, (WIDTH - NAME) // COLUMN)
     blocks = []
     for start in range(0, max(1, len(table.arms)), fit):
         arms = table.arms[start : start + fit]
@@ -71,7 +71,7 @@ def keywords_text(table: TruthTable, width: int = 80) -> str:
             ]
             if lines:
                 sections.append([(SECTIONS[section].upper(), [""] * len(arms)), *lines])
-        blocks.append(grid("", heads, sections, width, widest=COLUMN - 1))
+        blocks.append(grid("", heads, sections, WIDTH, widest=COLUMN - 1))
     legend = "\n".join(f"{word:8} {meaning}" for word, meaning in LEGEND.items())
     return "\n\n".join([*blocks, legend]) + "\n"
 
