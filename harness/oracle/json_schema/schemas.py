@@ -278,7 +278,7 @@ class Schemas:
 
     def finds(self, pattern: str) -> Formula:
         """The ECMA-262 pattern matches somewhere in the string."""
-        return self._starting(self.search(pattern))
+        return self.matches(self.search(pattern))
 
     def search(self, pattern: str) -> int:
         key = ("search", pattern)
@@ -295,7 +295,7 @@ class Schemas:
         key = ("match", pattern)
         if key not in self._numbers:
             self._numbers[key] = self._add(known_automaton(pattern))
-        return self._starting(self._numbers[key])
+        return self.matches(self._numbers[key])
 
     def _add(self, automaton: Automaton[Any]) -> int:
         self._budget.check_now()
@@ -304,8 +304,5 @@ class Schemas:
 
     def matches(self, number: int) -> Formula:
         """The string is in the language of an automaton."""
-        return self._starting(number)
-
-    def _starting(self, number: int) -> Formula:
         start = self.automata[number].start
         return atom(InLanguage(number, start)) if start else FALSE

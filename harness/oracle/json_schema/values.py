@@ -9,6 +9,7 @@ at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
+from functools import partial
 from typing import Any
 
 from harness.backend.layout import Layout
@@ -302,10 +303,7 @@ class Values:
             return
         found: dict[tuple[bool, ...], None] = {}
         for kind in TYPES:
-
-            def exists(formula: Formula, kind: JsonType = kind) -> bool:
-                return self._exists_restricted(formula, kind)
-
+            exists = partial(self._exists_restricted, kind=kind)
             restricted = tuple(self._restricted(question, kind) for question in questions)
             if any(question.atoms for question in restricted):
                 given = self.answers(restricted, TRUE, exists)
