@@ -23,7 +23,7 @@ class ProbeResult:
     """The outcome of a probe, and what was observed if it did not pass."""
 
     outcome: Outcome
-    text: str = ""
+    text: str
 
 
 def examine(apply: Callable[..., object], probe: Probe, dtype: str, device: str) -> ProbeResult:

@@ -37,13 +37,13 @@ REFUSED_WITHIN = (400, 422)
 class Deadlines:
     """Deadlines of a request, in seconds."""
 
-    connect_s: float = 5.0
-    first_s: float = 60.0
+    connect_s: float
+    first_s: float
     """The most seconds from the request until its first text; headers, comments and empty messages do not
     count."""
-    stall_s: float = 30.0
+    stall_s: float
     """The most seconds between messages, after the first text; comments and empty messages do not count."""
-    total_s: float = 120.0
+    total_s: float
 
 
 def httpx() -> Any:
