@@ -12,6 +12,7 @@ from harness.backend.layout import Layout
 from harness.diagnose.shrink.schemas import dangling
 from harness.diagnose.shrink.tags import is_tag_form, tag_is_valid
 from harness.diagnose.shrink.values import parse
+from harness.oracle.automaton import NoOracle
 from harness.oracle.judge import Judge, check_schema
 
 REMEMBERED = 256
@@ -103,7 +104,6 @@ class Validity:
 
     def _is_outside(self, layout: Layout, grammar: Grammar, content: bytes) -> bool:
         """Is this certainly no document of the schema that is written in the layout?"""
-        from harness.oracle.automaton import NoOracle
         from harness.oracle.language import documents_of
 
         try:
@@ -129,7 +129,6 @@ def _contrary(grammar: Grammar, content: bytes, valid: bool) -> bool:
 
 
 def _accepts(grammar: Grammar, content: bytes) -> bool | None:
-    from harness.oracle.automaton import NoOracle
     from harness.oracle.language import language_of
 
     try:
