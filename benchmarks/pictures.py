@@ -39,18 +39,18 @@ def main(arguments: Sequence[str]) -> int:
         browser.open(page.resolve().as_uri(), width=1280, height=HEIGHT)
         browser.ask("document.documentElement.style.overflow = 'hidden'; 0")
         browser.picture(PICTURE)
-        small(PICTURE)
+        give_palette()
         print(f"{PICTURE}: {PICTURE.stat().st_size:,} bytes")
     return OK
 
 
-def small(path: Path) -> None:
-    """The picture with a palette, if Pillow is there."""
+def give_palette() -> None:
+    """Makes the picture smaller by a palette, if Pillow is there."""
     try:
         from PIL import Image
     except ImportError:
         return
-    Image.open(path).convert("RGB").quantize(256).save(path, optimize=True)
+    Image.open(PICTURE).convert("RGB").quantize(256).save(PICTURE, optimize=True)
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ def environment(device: str) -> dict[str, Any]:
         "versions": {name: version_of(name) for name in KERNEL_BACKENDS},
         "packages": {name: installed_version(name) or "" for name in ("transformers", "triton", "numpy")},
         "commit": output(["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"]),
-        "code_sha256": code_hash(ROOT),
+        "code_sha256": code_hash(),
         "machine": machine,
     }
 
@@ -82,12 +82,12 @@ def version_of(backend: str) -> str:
         return ""
 
 
-def code_hash(root: Path) -> str:
+def code_hash() -> str:
     """Returns the hash of the code's files, by name and content: what ran, also where there is no git."""
     digest = hashlib.sha256()
     for folder in CODE:
-        for path in sorted(path for path in (root / folder).rglob("*") if path.suffix in (".py", ".jsonl")):
-            digest.update(f"{path.relative_to(root).as_posix()}\0".encode())
+        for path in sorted(path for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".jsonl")):
+            digest.update(f"{path.relative_to(ROOT).as_posix()}\0".encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()
 
