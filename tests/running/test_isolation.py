@@ -19,7 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from isolated import CASES, GIGABYTE, SHORT, walk_all
+from isolated import CASES, GIGABYTE, SHORT, lines_in, others_are_right, walk_all
 from miniatures.harmful import MARK, leftovers
 
 from harness.backend.arm import Arm
@@ -52,12 +52,6 @@ def no_leftovers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ca
     yield leftovers
     for pid in leftovers():
         os.kill(pid, signal.SIGKILL)
-
-
-def others_are_right(rows: dict[tuple[str, int | None], Row]) -> bool:
-    return all(
-        row.status == "ok" and row.accepted == row.valid for (case, _), row in rows.items() if case != "boom"
-    )
 
 
 HARM = {
@@ -132,12 +126,12 @@ def test_what_was_seen_before_a_crash_is_kept_and_the_rest_is_skipped(tmp_path: 
 
 def test_garbage_on_stdout_harms_nothing(tmp_path: Path) -> None:
     rows = walk_all(tmp_path, "miniatures:PrintsGarbage")
-    assert all(row.status == "ok" and row.accepted == row.valid for row in rows.values())
+    assert len(rows) == 6 and all(row.status == "ok" and row.accepted == row.valid for row in rows.values())
 
 
 def test_a_megabyte_on_stderr_is_no_hang(tmp_path: Path) -> None:
     rows = walk_all(tmp_path, "miniatures.unruly:PrintsMuch")
-    assert all(row.status == "ok" and row.accepted == row.valid for row in rows.values())
+    assert len(rows) == 6 and all(row.status == "ok" and row.accepted == row.valid for row in rows.values())
 
 
 @pytest.mark.parametrize("effort", [0, 1])
@@ -193,9 +187,9 @@ def test_a_child_that_is_killed_in_the_middle_of_an_answer_costs_its_case_only(
     texts = [{"text": "a" * 80_000, "valid": True}] * 3
     small = {"tests": [{"text": "a", "valid": True}]}
     cases = [
-        {"regex": "a", **small},
+        {"description": "before", "regex": "a", **small},
         {"description": "boom", "regex": "a+", "tests": texts},
-        {"regex": "a|b", **small},
+        {"description": "after", "regex": "a|b", **small},
     ]
     take_answers = Process.take_answers
     killed: list[int] = []
@@ -400,12 +394,6 @@ def run_command(folder: Path, *more: str) -> list[str]:
         "0",
     ]
     return [*command, "--out", str(folder), "--jobs", "2", *more]
-
-
-def lines_in(folder: Path) -> int:
-    """Of the rows' file, so far."""
-    path = folder / "rows.jsonl"
-    return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 @pytest.mark.long

@@ -7,23 +7,15 @@ import time
 from pathlib import Path
 
 import pytest
-from isolated import CASES, GIGABYTE, SHORT, walk_all
+from isolated import CASES, GIGABYTE, SHORT, others_are_right, walk_all
 
-from harness.rows.row import CHECKS_MODE, Row
+from harness.rows.row import CHECKS_MODE
 from harness.running.limits import Limits
 
 pytestmark = pytest.mark.usefixtures("importable_miniatures")
 
 PATIENT = Limits(30.0, GIGABYTE)
 OF_A_PROCESS = "miniatures.of_a_process"
-
-
-def others_are_right(rows: dict[tuple[str, int | None], Row]) -> bool:
-    return all(
-        row.status == "ok" and row.accepted == row.valid and not row.findings
-        for (case, _), row in rows.items()
-        if case != "boom"
-    )
 
 
 def test_a_worker_that_closes_its_pipes_and_goes_on_is_ended(tmp_path: Path) -> None:
@@ -62,7 +54,7 @@ def test_pipes_that_are_closed_in_a_check_are_no_failure_of_ours(name: str, tmp_
 
 def test_a_program_that_a_backend_has_besides_it_is_its_own(tmp_path: Path) -> None:
     rows = walk_all(tmp_path, f"{OF_A_PROCESS}:HasAHelper", limits=PATIENT)
-    assert all(
+    assert len(rows) == 6 and all(
         (row.status, row.accepted, row.findings) == ("ok", row.valid, ()) and not row.delayed
         for row in rows.values()
     )

@@ -79,3 +79,19 @@ def walk_all(
         run_all(assignment, jobs, fork=fork)
         writer.finish("")
     return {(row.case.removeprefix("mini: "), row.instance): row for row in read_rows(folder)}
+
+
+def others_are_right(rows: dict[tuple[str, int | None], Row]) -> bool:
+    """Are there rows of the cases `before` and `after`, and is every row right that is not one of `boom`?"""
+    others = {case for case, _ in rows} - {"boom"}
+    return others == {"before", "after"} and all(
+        row.status == "ok" and row.accepted == row.valid and not row.findings
+        for (case, _), row in rows.items()
+        if case != "boom"
+    )
+
+
+def lines_in(folder: Path) -> int:
+    """Of the file of rows, as far as it is written."""
+    path = folder / "rows.jsonl"
+    return path.read_bytes().count(b"\n") if path.exists() else 0
