@@ -42,7 +42,7 @@ def existing_file(path: str, kind: str) -> Path:
     return file
 
 
-def kind_of(path: Path) -> str:
+def special_kind(path: Path) -> str:
     """Returns the kind of a path that is neither a file nor a folder, with links followed; empty otherwise,
     and if nothing is there."""
     try:

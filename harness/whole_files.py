@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from harness.paths import kind_of
+from harness.paths import special_kind
 
 IN_PLACE = (("/", "dev"), ("/", "proc"))
 """The beginnings of paths that may be streams, as `/dev/stdout` is, and are not replaced."""
@@ -58,7 +58,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
     file cannot be replaced by one of the same owner and with the same links. Raises OSError."""
     if isinstance(content, str):
         content = content.encode()
-    if path.parts[:2] in IN_PLACE or kind_of(path):
+    if path.parts[:2] in IN_PLACE or special_kind(path):
         with named_where_full(path):
             path.write_bytes(content)
         return

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.errors import BadInput
-from harness.paths import kind_of, refuse_too_long
+from harness.paths import refuse_too_long, special_kind
 
 WRITTEN = ("record", "script", "html")
 """The options that name a file to be written; `/dev/stdout` is allowed there."""
@@ -42,7 +42,7 @@ def refuse_special_files(options: argparse.Namespace) -> None:
 def refuse_special_file(path: Path, opened: bool = True) -> None:
     """Raises BadInput if something is there that is neither a file nor a folder. What a shell has opened for
     the command may be read, unless `opened` is false: a source of cases is read more than once."""
-    kind = kind_of(path)
+    kind = special_kind(path)
     if kind and not (opened and str(path).startswith(OPEN_ALREADY)):
         raise BadInput(
             f"{path}: is a {kind}, which may have no end; copy what it gives into a file, and name that"

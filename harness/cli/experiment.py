@@ -74,7 +74,7 @@ def saved_words(
         where = f"{source}: {key}"
         if key != SUITES and isinstance(actions[key], argparse.BooleanOptionalAction):
             if not isinstance(value, bool):
-                raise BadInput(f"{where}: {kind_of(value)} where true or false is expected")
+                raise BadInput(f"{where}: {type_in_words(value)} where true or false is expected")
             saved[key] = [f"--{key}" if value else f"--no-{key}"]
             continue
         texts = _texts(key, value, where)
@@ -129,7 +129,7 @@ def _texts(key: str, value: Any, where: str) -> list[str]:
     for one in values:
         if isinstance(one, bool) or not isinstance(one, wanted):
             others = "" if key in PATHS else " or a list of texts" if key in LISTS else " or a number"
-            raise BadInput(f"{where}: {kind_of(one)} where a text{others} is expected")
+            raise BadInput(f"{where}: {type_in_words(one)} where a text{others} is expected")
         if isinstance(one, str) and "\0" in one:
             raise BadInput(f"{where}: {NULL}")
         if isinstance(one, int) and abs(one) > LARGEST:
@@ -137,7 +137,7 @@ def _texts(key: str, value: Any, where: str) -> list[str]:
     return [str(one) for one in values]
 
 
-def kind_of(value: object) -> str:
+def type_in_words(value: object) -> str:
     """Returns what a value is, in words: of a file of TOML or of a program."""
     kinds = {
         bool: "true or false",

@@ -16,9 +16,9 @@ from harness.cli.experiment import (
     COMMAND,
     NULL,
     SUITES,
-    kind_of,
     saved_options,
     saved_words,
+    type_in_words,
     with_experiment,
 )
 from harness.cli.main import EXPERIMENT, parser
@@ -122,7 +122,7 @@ def _path(value: Any, source: str, several: str = "") -> str:
         raise BadInput(f"{where}: a list where a text or a path is expected; write *{several} for all of it")
     text = os.fspath(value) if isinstance(value, os.PathLike) else value
     if not isinstance(text, str):
-        raise BadInput(f"{where}: {kind_of(value)} where a text or a path is expected")
+        raise BadInput(f"{where}: {type_in_words(value)} where a text or a path is expected")
     if "\0" in text:
         raise BadInput(f"{where}: {NULL}")
     if not text:
