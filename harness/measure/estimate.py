@@ -202,12 +202,18 @@ def compare(figures: Figures, confirming: Figures | None = None) -> list[Compari
     for (comparison, _), stands in zip(compared, significant, strict=True):
         if (comparison.metric, comparison.family) not in proven and again:
             judged.append(
-                _because(comparison, "unproven", "two arms of identical code were not equivalent here")
+                replace(
+                    comparison,
+                    verdict="unproven",
+                    why="two arms of identical code were not equivalent here",
+                )
             )
         elif comparison.verdict in ("regressed", "improved") and not stands:
             judged.append(
-                _because(
-                    comparison, "inconclusive", "does not stand at a false discovery rate of one percent"
+                replace(
+                    comparison,
+                    verdict="inconclusive",
+                    why="does not stand at a false discovery rate of one percent",
                 )
             )
         elif comparison.verdict in ("regressed", "improved") and confirming is not None:
@@ -215,7 +221,7 @@ def compare(figures: Figures, confirming: Figures | None = None) -> list[Compari
         else:
             judged.append(comparison)
     judged_controls = [
-        _because(control, "unproven", OF_ITSELF) if control.verdict == "inconclusive" else control
+        replace(control, verdict="unproven", why=OF_ITSELF) if control.verdict == "inconclusive" else control
         for control in controls
     ]
     return [_censored(comparison, figures) for comparison in (*judged_controls, *judged)]
@@ -284,21 +290,18 @@ def _confirmed(comparison: Comparison, confirming: Figures, must_be: bool) -> Co
     if second is None:
         if not must_be:
             return comparison
-        return _because(comparison, "inconclusive", "not confirmed: no figure in fresh forks")
+        return replace(comparison, verdict="inconclusive", why="not confirmed: no figure in fresh forks")
     if verdict == comparison.verdict:
-        return _because(
+        return replace(
             comparison,
-            comparison.verdict,
-            f"confirmed by {second.forks} fresh forks: {second.ratio:.3f} "
+            why=f"confirmed by {second.forks} fresh forks: {second.ratio:.3f} "
             f"[{second.low:.3f}, {second.high:.3f}]",
         )
-    return _because(
-        comparison, "inconclusive", f"{comparison.verdict}, but {second.forks} fresh forks say {verdict}"
+    return replace(
+        comparison,
+        verdict="inconclusive",
+        why=f"{comparison.verdict}, but {second.forks} fresh forks say {verdict}",
     )
-
-
-def _because(comparison: Comparison, verdict: Verdict, why: str) -> Comparison:
-    return replace(comparison, verdict=verdict, why=why)
 
 
 def _solved_by_both(traces: Iterable[Trace], base: str, head: str) -> list[str]:
@@ -315,8 +318,8 @@ def _censored(comparison: Comparison, figures: Figures) -> Comparison:
     why = f"{comparison.why}; {sentence}" if comparison.why else sentence
     may_be_slower = is_change(comparison, figures) and not comparison.is_control
     if may_be_slower and comparison.verdict != "regressed":
-        return _because(comparison, "unproven", why)
-    return _because(comparison, comparison.verdict, why)
+        return replace(comparison, verdict="unproven", why=why)
+    return replace(comparison, why=why)
 
 
 def _too_few(comparison: Comparison, figures: Figures) -> str:
