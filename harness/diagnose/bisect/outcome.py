@@ -17,7 +17,7 @@ from harness.backend.environments.releases import between, released
 from harness.backend.registry import BackendSpec, parse_specs
 from harness.cases.plan import check_named
 from harness.cases.suite import find_suite, walked_by_default
-from harness.diagnose.bisect.sought import Fault, difference_of, shown
+from harness.diagnose.bisect.sought import Fault, Wanted, difference_of, shown
 from harness.errors import BadInput
 from harness.outcomes.differences import Difference, case_lines, differences, outcomes
 from harness.outcomes.result.parts import Kind
@@ -214,23 +214,10 @@ def bisect(
     tried.step(good, SHOWS[kind][0])
     tried.step(bad, SHOWS[kind][1])
 
-    answers: dict[str, dict[Fault, bool | None]] = {}
-
-    def probe(fault: Fault, version: str) -> bool | None:
-        if version not in answers:
-            try:
-                cases = outcomes(tried.rows(version))
-            except Unavailable as why:
-                answers[version] = dict.fromkeys(wanted)
-                tried.step(version, f"skipped: {why}")
-            else:
-                answers[version] = {one: shown({one: sought}, cases) for one, sought in wanted.items()}
-                tried.step(version, in_words(list(answers[version].values()), kind))
-        return answers[version][fault]
-
     faults_by_search: dict[SearchResult, list[Fault]] = {}
     for fault in wanted:
-        faults_by_search.setdefault(first_bad(versions, partial(probe, fault)), []).append(fault)
+        search = first_bad(versions, partial(tried.shows, fault, wanted, kind))
+        faults_by_search.setdefault(search, []).append(fault)
 
     def against(search: SearchResult, faults: list[Fault], answer: bool) -> tuple[str, ...]:
         """Returns the tried versions outside the search's range that give one of the faults this answer."""
@@ -239,7 +226,7 @@ def bisect(
         return tuple(
             version
             for version in outside
-            if any(answers.get(version, {}).get(fault) is answer for fault in faults)
+            if any(tried.answers.get(version, {}).get(fault) is answer for fault in faults)
         )
 
     changes = [
@@ -267,6 +254,8 @@ class _Tried:
     say: Callable[[str], None]
     steps: list[tuple[str, str]] = field(default_factory=list)
     """The versions in the order in which they were tried, each with what it showed."""
+    answers: dict[str, dict[Fault, bool | None]] = field(default_factory=dict)
+    """Whether a version between the two ends shows each of the faults; None where it cannot tell."""
     _rows: dict[str, tuple[Row, ...]] = field(default_factory=dict)
 
     def placed(self, version: str) -> BackendSpec:
@@ -284,6 +273,20 @@ class _Tried:
             self.say(f"{version}: walking ...")
             self._rows[version] = walked(self.question, placed)
         return self._rows[version]
+
+    def shows(self, fault: Fault, wanted: Wanted, kind: Kind, version: str) -> bool | None:
+        """Returns whether a version between the two ends shows one of the faults in which these differ; None
+        where it cannot tell."""
+        if version not in self.answers:
+            try:
+                cases = outcomes(self.rows(version))
+            except Unavailable as why:
+                self.answers[version] = dict.fromkeys(wanted)
+                self.step(version, f"skipped: {why}")
+            else:
+                self.answers[version] = {one: shown({one: sought}, cases) for one, sought in wanted.items()}
+                self.step(version, in_words(list(self.answers[version].values()), kind))
+        return self.answers[version][fault]
 
     def step(self, version: str, outcome: str) -> None:
         """Notes and says what a version showed."""
