@@ -247,11 +247,7 @@ def _losses(decoding: Decoding) -> str:
         "\n".join(
             [
                 "not measured:",
-                *(
-                    line
-                    for loss in losses
-                    for line in textwrap.wrap(loss, 78, initial_indent="  ", subsequent_indent="    ")
-                ),
+                *(line for loss in losses for line in _indented(loss)),
             ]
         )
         if losses
@@ -267,7 +263,7 @@ def _findings(decoded: Decoded) -> str:
     lines = [f"ACCOUNTING does not add up: {counted(len(findings), 'finding')}, the first of them:"]
     for batch, finding in findings[:5]:
         where = f"{batch.arm}, {decoded.decoding.setting(batch).name}, fork {batch.fork}, round {batch.round}"
-        lines += textwrap.wrap(f"{where}: {finding}", 78, initial_indent="  ", subsequent_indent="    ")
+        lines += _indented(f"{where}: {finding}")
     return "\n".join(lines)
 
 
@@ -281,6 +277,11 @@ def number(values: Values, name: str) -> float | None:
     """Returns the value of a figure that is one number; None if it is missing."""
     value = values[name]
     return None if isinstance(value, dict) else value
+
+
+def _indented(entry: str) -> list[str]:
+    """Returns an entry of a list in lines, indented below the list's title."""
+    return textwrap.wrap(entry, 78, initial_indent="  ", subsequent_indent="    ")
 
 
 def _wrap(line: str) -> list[str]:
