@@ -21,7 +21,7 @@ from harness.measure.protocol import PROFILES
 from harness.measure.record import has_measurement
 from harness.measure.session import MeasureRequest, measure
 from harness.rows.machine import hardware, hardware_key
-from harness.running.session import MEMORY_GB
+from harness.running.limits import MEMORY_GB
 
 BACKENDS = "llguidance,xgrammar,outlines-core,lm-format-enforcer"
 VOCABULARY = "tekken"

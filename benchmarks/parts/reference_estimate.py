@@ -16,7 +16,7 @@ from stratified import Stratum, stratified
 
 from harness.backend.registry import parse_specs
 from harness.rows.store import case_identity, read_rows
-from harness.running.limits import Progress
+from harness.running.progress import RunProgress
 from harness.running.session import run
 
 
@@ -39,7 +39,7 @@ class Clock:
         self.clock = clock
         self.marks: list[tuple[int, float]] = []
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: RunProgress) -> None:
         if progress.done and (not self.marks or progress.done > self.marks[-1][0]):
             self.marks.append((progress.done, self.clock()))
 

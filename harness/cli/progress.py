@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
-    from harness.running.limits import Progress
+    from harness.running.progress import RunProgress
 
 from harness.text import one_line, shorten
 
@@ -103,7 +103,7 @@ def in_words(seconds: float) -> str:
 
 
 @contextmanager
-def progress_line(stream: TextIO) -> Iterator[Callable[[Progress], None]]:
+def progress_line(stream: TextIO) -> Iterator[Callable[[RunProgress], None]]:
     """Yields a function that shows on the stream how much is done, the rate, the time left and the failures
     so far.
 
@@ -113,7 +113,7 @@ def progress_line(stream: TextIO) -> Iterator[Callable[[Progress], None]]:
     started = last_line = time.monotonic()
     first: int | None = None
 
-    def show(progress: Progress) -> None:
+    def show(progress: RunProgress) -> None:
         nonlocal started, last_line, first
         now = time.monotonic()
         if first is None:

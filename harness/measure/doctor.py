@@ -20,7 +20,7 @@ from harness.measure.record import read_measurement
 from harness.measure.session import MeasureRequest, measure
 from harness.measure.show import seen
 from harness.rows.machine import describe_machine, hardware, hardware_key, usable_processors
-from harness.running.session import MEMORY_GB
+from harness.running.limits import MEMORY_GB
 from harness.text import one_line
 
 BUSY = 0.5

@@ -1,4 +1,4 @@
-"""What a case may take, how much of it is checked, and how far a run is."""
+"""What a case may take, and how much of it is checked."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from harness.checks import Check, made
 from harness.rows.row import makes_checks
+
+MEMORY_GB = 4.0
+"""The resident memory that one case may take, in GB, unless somebody wants another limit."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +41,3 @@ class Limits:
     def check_seconds(self) -> float:
         """The processor time of all checks of a case, after which no further one is begun."""
         return self.timeout_s if self.check_timeout_s is None else self.check_timeout_s
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a run is, for the line that a person sees meanwhile."""
-
-    done: int
-    total: int
-    failures: int
-    """The number of rows so far whose status is that of a broken backend."""

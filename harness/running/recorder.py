@@ -10,7 +10,7 @@ from harness.cases.case_line import case_from_line
 from harness.errors import BadInput
 from harness.rows.row import BROKEN, Row
 from harness.running.case_rows import rows_of, with_first_failure
-from harness.running.limits import Progress
+from harness.running.progress import RunProgress
 from harness.running.work import Assignment, Ending, Task, Work
 
 REPORT_SECONDS = 0.2
@@ -89,4 +89,4 @@ class Recorder:
         now = time.monotonic()
         if at_once or now - self._last_report > REPORT_SECONDS:
             self._last_report = now
-            self.assignment.report(Progress(self._done, self._total, self._failures))
+            self.assignment.report(RunProgress(self._done, self._total, self._failures))

@@ -44,9 +44,10 @@ from harness.rows.writer import Writer
 from harness.running.coordinator import run_all
 from harness.running.experiment import write_experiment
 from harness.running.leftovers import OF_A_RUN, refuse_strangers
-from harness.running.limits import Limits, Progress
+from harness.running.limits import MEMORY_GB, Limits
 from harness.running.looking import look_at
 from harness.running.planned_cases import put_back
+from harness.running.progress import RunProgress
 from harness.running.ray.cluster import connected, parse_executor
 from harness.running.ray.sweep import sweep
 from harness.running.same_run import first_difference
@@ -57,8 +58,6 @@ from harness.text import counted, one_line
 from harness.whole_files import named_where_full
 
 SEED = 0
-MEMORY_GB = 4.0
-"""The resident memory that one case may take, in GB, unless somebody wants another limit."""
 PLANNING_SECONDS = 10.0
 """How often it is said how far the plan of a run is."""
 
@@ -108,7 +107,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedRun:
     """A request whose names are found, and the folder that is locked for it."""
 
     request: Request
@@ -132,7 +131,7 @@ class Outcome:
 def run(
     request: Request,
     say: Callable[[str], None],
-    report: Callable[[Progress], None],
+    report: Callable[[RunProgress], None],
     described: Description | None = None,
 ) -> Outcome:
     """Walk what is asked for, and return where its rows lie.
@@ -164,7 +163,7 @@ def run(
         if described is None:
             refuse_unreadable(suites)
             described = look_at(specs, names, say)
-        prepared = Prepared(request, folder, run_id, suites, specs, described)
+        prepared = PreparedRun(request, folder, run_id, suites, specs, described)
         if not address:
             return _walk_prepared(prepared, request.jobs, run_all, say, report)
         say(f"{'starting Ray' if address == 'local' else f'connecting to Ray at {address}'} ...")
@@ -174,11 +173,11 @@ def run(
 
 
 def _walk_prepared(
-    prepared: Prepared,
+    prepared: PreparedRun,
     jobs: int,
     walk: Callable[..., None],
     say: Callable[[str], None],
-    report: Callable[[Progress], None],
+    report: Callable[[RunProgress], None],
 ) -> Outcome:
     """Plan, start or resume, walk and finish, in a folder that is ours.
 
@@ -228,7 +227,7 @@ def _walk_prepared(
         return Outcome(folder, writer.statuses, prepared.described)
 
 
-def _plan(prepared: Prepared, profile: Profile, draft: Path, say: Callable[[str], None]) -> Plan:
+def _plan(prepared: PreparedRun, profile: Profile, draft: Path, say: Callable[[str], None]) -> Plan:
     """Writes the plan of the run's cases to `draft`, and says what of them is not read or not judged."""
     request = prepared.request
     plan = write_plan(
@@ -301,7 +300,7 @@ def _made_before(
         return None
 
 
-def _info_of(prepared: Prepared, profile: Profile, plan: Plan, jobs: int) -> RunInfo:
+def _info_of(prepared: PreparedRun, profile: Profile, plan: Plan, jobs: int) -> RunInfo:
     """Returns the first line of the run's rows."""
     request, described = prepared.request, prepared.described
     return RunInfo(

@@ -13,7 +13,8 @@ from harness.backend.process.lost import Lost
 from harness.cases.case import Case
 from harness.cases.plan import Plan
 from harness.rows.row import Before, Finding, Row, Status
-from harness.running.limits import Limits, Progress
+from harness.running.limits import Limits
+from harness.running.progress import RunProgress
 
 
 class Sink(Protocol):
@@ -33,7 +34,7 @@ class Assignment:
     works: Sequence[Work]
     limits: Limits
     writer: Sink
-    report: Callable[[Progress], None]
+    report: Callable[[RunProgress], None]
     """Is told now and then how far the run is."""
 
 

@@ -18,7 +18,7 @@ from reference_corpora import DRAFTS, arguments, unwrapped
 
 from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
 from harness.rows.store import read_end, read_info, read_rows
-from harness.running.limits import Progress
+from harness.running.progress import RunProgress
 
 pytestmark = pytest.mark.long
 
@@ -211,7 +211,7 @@ def test_a_clock_counts_from_the_first_case_on() -> None:
     clock = reference_estimate.Clock(lambda: next(times))
     assert clock.seconds_per_case() == 0
     for done in (0, 1, 1, 3, 6):  # loading, and a report without news, are not in it
-        clock(Progress(done, 6, 0))
+        clock(RunProgress(done, 6, 0))
     assert clock.seconds_per_case() == pytest.approx(2.0)
 
 

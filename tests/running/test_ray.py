@@ -36,7 +36,7 @@ from miniatures.killing import FLAG, HOLD
 from harness.errors import BAD_INPUT, BadInput
 from harness.rows.row import Row, identity, untimed
 from harness.rows.store import read_end, read_info, read_rows
-from harness.running.limits import Progress
+from harness.running.progress import RunProgress
 from harness.running.ray import sweep as sweeping
 from harness.running.ray.cluster import connected
 from harness.running.session import Request, run
@@ -102,7 +102,7 @@ def request(cases: Path, out: Path, backends: str, **changes: Any) -> Request:
     return replace(made, **changes)
 
 
-def walked(asked: Request, report: Callable[[Progress], None] = lambda _: None) -> Rows:
+def walked(asked: Request, report: Callable[[RunProgress], None] = lambda _: None) -> Rows:
     folder = run(asked, lambda _: None, report).folder
     assert read_end(folder) is not None
     return rows_of(folder)
@@ -281,7 +281,7 @@ def test_a_node_that_is_killed_loses_nothing(cluster: Any, flag: Path, cases: Pa
     hold = flag.with_name(HOLD)
     hold.touch()
 
-    def report(progress: Progress) -> None:
+    def report(progress: RunProgress) -> None:
         if progress.done >= 2 and not killed:
             killed.append(progress.done)
             cluster.remove_node(node, allow_graceful=False)

@@ -33,7 +33,8 @@ from harness.rows.writer import Writer
 from harness.running import worker_process as process
 from harness.running.case_rows import rows_of
 from harness.running.coordinator import run_all
-from harness.running.limits import Limits, Progress
+from harness.running.limits import Limits
+from harness.running.progress import RunProgress
 from harness.running.ray import sweep as sweeping
 from harness.running.ray import task
 from harness.running.ray.cluster import parse_executor
@@ -100,7 +101,7 @@ def swept(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callab
         info = RunInfo("test", "", "", (), 0, "default", 30.0, 10**9, 2, ARMS, VOCABULARIES, plan.suites, {})
         works = [Work(arm, "bytes", deque(range(len(plan.offsets)))) for arm in ARMS]
         with Writer(tmp_path, info) as writer:
-            told: list[Progress] = []
+            told: list[RunProgress] = []
             assignment = Assignment(plan, tmp_path / "cases.jsonl", works, LIMITS, writer, told.append)
             sweep(assignment, 2, shards=shards, vocabularies=VOCABULARIES)
             writer.finish("")

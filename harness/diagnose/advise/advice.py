@@ -23,7 +23,7 @@ from harness.outcomes.endless import endless_sentences
 from harness.rows.folder import named_by_errors
 from harness.rows.resume import NothingToResume
 from harness.rows.store import has_begun, read_cases
-from harness.running.limits import Progress
+from harness.running.progress import RunProgress
 from harness.running.session import Request, run
 
 EFFORT = 2
@@ -119,6 +119,21 @@ class Advice:
         missing = [f"Not installed, so not tried: {', '.join(self.offer.missing)}."] if are_missing else []
         return (behind, *missing, *besides)
 
+    @property
+    def stored(self) -> StoredAdvice:
+        """Returns the part that does not follow from the rows of the run, and so is stored beside them."""
+        return StoredAdvice(
+            self.engine,
+            self.engine_option,
+            self.notes,
+            self.changes,
+            self.unchanged,
+            self.answer.is_recommended,
+            self.not_looked_at,
+            self.with_all,
+            self.unsatisfiable,
+        )
+
 
 def arm_name(backend: BackendAnswer) -> str:
     """Returns the backend with its options, as `--backends` takes it."""
@@ -129,7 +144,7 @@ def arm_name(backend: BackendAnswer) -> str:
 def advise(
     sources: Sequence[str],
     say: Callable[[str], None],
-    report: Callable[[Progress], None],
+    report: Callable[[RunProgress], None],
     *,
     engine: str = "",
     backends: str | None = None,
@@ -196,18 +211,7 @@ def advise(
             tuple(endless_sentences(folder)),
             largest_budget([case for _, case in cases], vocabulary),
         )
-        stored = StoredAdvice(
-            engine,
-            advice.engine_option,
-            advice.notes,
-            changes,
-            unchanged,
-            answer.is_recommended,
-            not_looked_at,
-            advice.with_all,
-            advice.unsatisfiable,
-        )
-        write_advice(folder, stored)
+        write_advice(folder, advice.stored)
         return advice
 
 
@@ -220,7 +224,7 @@ def source_of(source: str) -> str:
 def _walked(
     request: Request,
     say: Callable[[str], None],
-    report: Callable[[Progress], None],
+    report: Callable[[RunProgress], None],
     described: Description | None = None,
 ) -> tuple[Path, Description | None]:
     """Walks the request, and returns where its rows lie and what its backends are; None for these where the
@@ -236,7 +240,7 @@ def _walked(
 def _answers_of(
     request: Request,
     say: Callable[[str], None],
-    report: Callable[[Progress], None],
+    report: Callable[[RunProgress], None],
     described: Description | None,
 ) -> Answers:
     """Walks the request, and returns what each case is like, by its id and the arm's name. `described` is

@@ -20,7 +20,7 @@ from harness.measure.growth.conclude import FIGURES, Figure
 from harness.measure.growth.record import Point
 from harness.measure.growth.session import LOADER, SLOW_NS, measured_point
 from harness.measure.growth.show import amount
-from harness.running.session import MEMORY_GB
+from harness.running.limits import MEMORY_GB
 from harness.text import one_line
 
 FORKS = 3

@@ -19,7 +19,7 @@ from harness.errors import BadInput
 from harness.measure.figures import METRICS
 from harness.measure.session import SUITES, MeasureRequest, measure
 from harness.measure.statistics import Interval
-from harness.running.session import MEMORY_GB
+from harness.running.limits import MEMORY_GB
 from harness.text import one_line
 
 
