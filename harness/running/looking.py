@@ -9,7 +9,7 @@ from harness.backend.describe import Description, describe
 from harness.backend.environments.build import resolve
 from harness.backend.registry import BackendSpec
 from harness.errors import BadInput
-from harness.rows.reading import reading_lines
+from harness.running.token_lines import reading_lines
 from harness.text import counted
 
 

@@ -14,13 +14,13 @@ def reading_lines(readings: Iterable[dict[str, Any]]) -> Iterator[str]:
     for reading in readings:
         backend = reading["backend"] + (f":{reading['options']}" if reading["options"] else "")
         vocabulary = reading["vocabulary"]
-        said = reading_text(reading)
+        said = _reading_text(reading)
         if said:
             command = f"grammarbench check {backend} --tokens --vocabularies {vocabulary}"
             yield one_line(f"{backend} on {vocabulary}: {said}; {command}", spelled=True)
 
 
-def reading_text(reading: dict[str, Any]) -> str:
+def _reading_text(reading: dict[str, Any]) -> str:
     """Returns what is wrong, in a line; empty where every id is read rightly, or nothing is shown."""
     if reading.get("problem"):
         return f"it is not known what it takes the tokens for: {reading['problem']}"
