@@ -16,7 +16,7 @@ from harness.cli.command import Verbs, add_command
 from harness.cli.options import add_means
 from harness.cli.output import emit
 from harness.errors import OK, BadInput
-from harness.text import console, counted
+from harness.text import console, counted, visible
 
 if TYPE_CHECKING:
     from harness.outcomes.compare import Pair
@@ -126,7 +126,6 @@ def _compare_decodings(options: argparse.Namespace) -> int:
     """Compares times, ratios and counts of records of `decode`."""
     from harness.outcomes.gate import EXIT_CODES
     from harness.serve.decode import verdicts
-    from harness.text import visible
 
     _refuse(options, ("means", "html"), "records of decode")
     changes = verdicts.compare(options.base, options.head)

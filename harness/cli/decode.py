@@ -29,6 +29,7 @@ from harness.cli.output import emit, say
 from harness.cli.values import not_negative, positive, positive_number, several, whole
 from harness.errors import INCOMPLETE, OK, BadInput
 from harness.serve.decode.setting import OWN, Setting
+from harness.text import visible
 
 MECHANISMS = "mechanisms"
 """The profile that switches one mechanism of decoding at a time."""
@@ -199,7 +200,6 @@ def decode(options: argparse.Namespace) -> int:
     from harness.serve.decode.as_json import to_json
     from harness.serve.decode.record import read_decoding
     from harness.serve.requests.latency import objectives_of
-    from harness.text import visible
 
     switches = options.profile == MECHANISMS
     if switches:

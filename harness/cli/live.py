@@ -22,7 +22,7 @@ from harness.cli.options import (
 from harness.cli.output import emit, say
 from harness.cli.values import not_negative, positive, positive_number, several, whole
 from harness.errors import GATE_FAILED, INCOMPLETE, OK, UNPROVEN, BadInput
-from harness.text import console, counted
+from harness.text import console, counted, visible
 
 if TYPE_CHECKING:
     from harness.serve.live.load import Load
@@ -156,7 +156,6 @@ def live(options: argparse.Namespace) -> int:
     from harness.serve.live import show
     from harness.serve.live.record import read_session
     from harness.serve.requests.latency import objectives_of
-    from harness.text import visible
 
     objectives = objectives_of(options.objectives)
     if options.show and options.url:
