@@ -96,17 +96,6 @@ def test_header_names_the_suite_and_its_version() -> None:
     assert HEADER.keys() == {"suite", "version", "description"} and HEADER["suite"] == "keywords"
 
 
-def test_names_grammars_and_instances_come_once() -> None:
-    assert len({case.name for case in CASES}) == len(CASES)
-    assert [case.name for case in CASES if "-" in case.id] == []  # the reader's mark of a grammar seen before
-    for case in CASES:
-        assert (
-            len({each.name for each in case.instances})
-            == len({each.content for each in case.instances})
-            == len(case.instances)
-        )
-
-
 def test_verdicts_are_the_judges_and_the_forbidden_is_allowed_without_the_keyword_that_decides() -> None:
     for case in CASES:
         schema = json.loads(case.grammar.text)

@@ -3,18 +3,14 @@ below."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from places import ROOT
 from recognising import recognises
+from suite_files import SUITES, content, lines_of
 
-from harness.cases.suite import find_suite, read_cases
-
-SUITE = ROOT / "suites" / "choice_and_tags.jsonl"
-HEADER, *CASES = [json.loads(line) for line in SUITE.read_text(encoding="utf-8").split("\n") if line]
+HEADER, *CASES = lines_of(SUITES["choice_and_tags"])
 KINDS = {"choice", "structural_tag"}
 TAG_CASES = [case for case in CASES if "structural_tag" in case]
 
@@ -29,10 +25,6 @@ def allows(case: dict[str, Any], output: bytes) -> bool:
 
 def names(case: dict[str, Any]) -> str:
     return str(case["description"])
-
-
-def content(test: dict[str, Any]) -> bytes:
-    return bytes.fromhex(test["bytes"]) if "bytes" in test else test["text"].encode()
 
 
 @pytest.mark.parametrize("case", CASES, ids=names)
@@ -108,14 +100,6 @@ def test_the_file_has_the_form_of_a_suite() -> None:
             ]
 
 
-def test_no_name_grammar_or_instance_comes_twice() -> None:
-    grammars = {json.dumps([[kind, case[kind]] for kind in KINDS if kind in case]) for case in CASES}
-    assert len({case["description"] for case in CASES}) == len(grammars) == len(CASES)
-    for case in CASES:
-        assert len({test["description"] for test in case["tests"]}) == len(case["tests"]), case["description"]
-        assert len({content(test) for test in case["tests"]}) == len(case["tests"]), case["description"]
-
-
 def test_the_suite_covers_what_it_promises() -> None:
     topics = (
         "prefix empty quote escape newline metacharacter unicode size special_token number whitespace "
@@ -127,13 +111,3 @@ def test_the_suite_covers_what_it_promises() -> None:
     assert len(CASES) - len(TAG_CASES) >= 12
     assert len(TAG_CASES) >= 12
     assert set(f"{topics} {of_tags}".split()) <= {tag for case in CASES for tag in case["tags"]}
-
-
-def test_the_harness_reads_the_instances_as_they_are_meant() -> None:
-    cases = list(read_cases(find_suite(str(SUITE))))
-    meant = [[(content(test), test["valid"]) for test in case["tests"]] for case in CASES]
-    assert [[(instance.content, instance.valid) for instance in case.instances] for case in cases] == meant
-
-
-def test_nothing_in_the_file_is_invisible() -> None:
-    assert all(character.isprintable() for character in SUITE.read_text(encoding="utf-8").replace("\n", ""))

@@ -3,24 +3,16 @@ library's `re`."""
 
 from __future__ import annotations
 
-import json
 import re
 import warnings
 from typing import Any
 
 import pytest
 import regex
-from places import ROOT
+from suite_files import SUITES, content, lines_of
 
-from harness.cases.suite import find_suite, read_cases
-
-SUITE = ROOT / "suites" / "regex.jsonl"
-HEADER, *CASES = [json.loads(line) for line in SUITE.read_text(encoding="utf-8").split("\n") if line]
+HEADER, *CASES = lines_of(SUITES["regex"])
 DIALECTS = {"dialect:python", "dialect:rust", "dialect:ecma"}
-
-
-def content(test: dict[str, Any]) -> bytes:
-    return bytes.fromhex(test["bytes"]) if "bytes" in test else test["text"].encode()
 
 
 def matches(pattern: str, output: bytes) -> bool:
@@ -88,15 +80,6 @@ def test_the_file_has_the_form_of_a_suite() -> None:
             ]
 
 
-def test_no_name_grammar_or_instance_comes_twice() -> None:
-    assert (
-        len({case["description"] for case in CASES}) == len({case["regex"] for case in CASES}) == len(CASES)
-    )
-    for case in CASES:
-        assert len({test["description"] for test in case["tests"]}) == len(case["tests"]), case["description"]
-        assert len({content(test) for test in case["tests"]}) == len(case["tests"]), case["description"]
-
-
 def test_the_suite_covers_what_it_promises() -> None:
     tags = {tag for case in CASES for tag in case["tags"]}
     constructs = (
@@ -109,13 +92,3 @@ def test_the_suite_covers_what_it_promises() -> None:
     )
     assert len(CASES) >= 80
     assert set(f"{constructs} {others}".split()) <= tags
-
-
-def test_the_harness_reads_the_instances_as_they_are_meant() -> None:
-    cases = list(read_cases(find_suite(str(SUITE))))
-    meant = [[(content(test), test["valid"]) for test in case["tests"]] for case in CASES]
-    assert [[(instance.content, instance.valid) for instance in case.instances] for case in cases] == meant
-
-
-def test_nothing_in_the_file_is_invisible() -> None:
-    assert all(character.isprintable() for character in SUITE.read_text(encoding="utf-8").replace("\n", ""))

@@ -3,12 +3,11 @@ the tests, and the automaton."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from places import ROOT
 from recognising_formats import is_output, is_output_of_tokens
+from suite_files import SUITES, content, lines_of
 
 from harness.backend.tag_formats import read_tag
 from harness.backend.tag_formats.forms import has_tokens
@@ -18,8 +17,7 @@ from harness.backend.vocabulary import Vocabulary, byte_vocabulary, load_vocabul
 from harness.cases.suite import find_suite, read_cases
 from harness.oracle.language import outputs_of
 
-SUITE = ROOT / "suites" / "tag_formats.jsonl"
-HEADER, *CASES = [json.loads(line) for line in SUITE.read_text(encoding="utf-8").split("\n") if line]
+HEADER, *CASES = lines_of(SUITES["tag_formats"])
 BYTES, PROBE = byte_vocabulary(), load_vocabulary("probe")
 OF_TEXTS = [case for case in CASES if "token_ids" not in case["tags"]]
 OF_TOKENS = [case for case in CASES if "token_ids" in case["tags"]]
@@ -60,13 +58,9 @@ def names(case: dict[str, Any]) -> str:
     return str(case["description"])
 
 
-def content(test: dict[str, Any]) -> bytes:
-    return bytes.fromhex(test["bytes"]) if "bytes" in test else test["text"].encode()
-
-
 @pytest.mark.parametrize("case", OF_TEXTS, ids=names)
 def test_judge_and_automaton_say_what_was_written_by_hand(case: dict[str, Any]) -> None:
-    (read,) = [each for each in read_cases(find_suite(str(SUITE))) if each.name == case["description"]]
+    (read,) = [each for each in read_cases(find_suite("tag_formats")) if each.name == case["description"]]
     automaton = outputs_of(read.grammar, vocabulary=BYTES)
     written = {content(test): test["valid"] for test in case["tests"]}
     assert {output: allows(case["structural_tag"], output) for output in written} == written
@@ -79,7 +73,7 @@ def test_judge_and_automaton_say_what_was_written_by_hand(case: dict[str, Any]) 
 
 @pytest.mark.parametrize("case", OF_TOKENS, ids=names)
 def test_judge_and_automaton_say_of_tokens_what_was_written_by_hand(case: dict[str, Any]) -> None:
-    (read,) = [each for each in read_cases(find_suite(str(SUITE))) if each.name == case["description"]]
+    (read,) = [each for each in read_cases(find_suite("tag_formats")) if each.name == case["description"]]
     automaton = outputs_of(read.grammar, vocabulary=PROBE)
     assert len(read.instances) == len(case["tests"])
     for instance in read.instances:
@@ -122,15 +116,4 @@ def test_the_file_has_the_form_of_a_suite() -> None:
     )
     for case in CASES:
         assert case.keys() - {"notes"} == {"description", "structural_tag", "tests", "tags"}
-        outputs = [
-            str(test["tokens"]).encode() if "tokens" in test else content(test) for test in case["tests"]
-        ]
-        assert len(set(outputs)) == len(outputs), case["description"]
         read_tag(case["structural_tag"])
-    grammars = {json.dumps(case["structural_tag"]) for case in CASES}
-    assert len({case["description"] for case in CASES}) == len(grammars) == len(CASES)
-
-
-def test_nothing_in_the_file_is_invisible() -> None:
-    text = SUITE.read_text(encoding="utf-8").replace("\n", "")
-    assert all(character.isprintable() or character == "\u0301" for character in text)

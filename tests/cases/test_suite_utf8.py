@@ -10,13 +10,10 @@ from typing import Any, NoReturn
 import pytest
 import regex
 from jsonschema import Draft202012Validator
-from places import ROOT
 from referencing import Registry
+from suite_files import SUITES, content, lines_of
 
-from harness.cases.suite import find_suite, read_cases
-
-SUITE = ROOT / "suites" / "utf8.jsonl"
-HEADER, *CASES = [json.loads(line) for line in SUITE.read_text(encoding="utf-8").split("\n") if line]
+HEADER, *CASES = lines_of(SUITES["utf8"])
 KINDS = {"regex", "ebnf", "choice", "schema"}
 
 SAME_LANGUAGE = {
@@ -36,13 +33,6 @@ SAME_LANGUAGE = {
 
 def names(case: dict[str, Any]) -> str:
     return str(case["description"])
-
-
-def content(test: dict[str, Any]) -> bytes:
-    if "bytes" in test:
-        return bytes.fromhex(test["bytes"])
-    text: str = test["text"] if "text" in test else json.dumps(test["data"], ensure_ascii=False)
-    return text.encode()
 
 
 def strict_json(text: str) -> Any:
@@ -146,14 +136,6 @@ def test_the_file_has_the_form_of_a_suite() -> None:
             )
 
 
-def test_no_name_grammar_or_instance_comes_twice() -> None:
-    grammars = {json.dumps([[kind, case[kind]] for kind in KINDS if kind in case]) for case in CASES}
-    assert len({case["description"] for case in CASES}) == len(grammars) == len(CASES)
-    for case in CASES:
-        assert len({test["description"] for test in case["tests"]}) == len(case["tests"]), case["description"]
-        assert len({content(test) for test in case["tests"]}) == len(case["tests"]), case["description"]
-
-
 def test_the_suite_covers_what_it_promises() -> None:
     topics = (
         "boundary malformed truncated overlong class negated siblings forced combining zwj flags rtl "
@@ -163,13 +145,3 @@ def test_the_suite_covers_what_it_promises() -> None:
     assert len(CASES) >= 40
     assert set(f"{topics} {others}".split()) <= {tag for case in CASES for tag in case["tags"]}
     assert {kind for case in CASES for kind in KINDS & case.keys()} == KINDS
-
-
-def test_the_harness_reads_the_instances_as_they_are_meant() -> None:
-    cases = list(read_cases(find_suite(str(SUITE))))
-    meant = [[(content(test), test["valid"]) for test in case["tests"]] for case in CASES]
-    assert [[(instance.content, instance.valid) for instance in case.instances] for case in cases] == meant
-
-
-def test_nothing_in_the_file_is_invisible() -> None:
-    assert all(character.isprintable() for character in SUITE.read_text(encoding="utf-8").replace("\n", ""))

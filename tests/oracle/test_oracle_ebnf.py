@@ -3,19 +3,18 @@ tests/support/reference_ebnf.py, and variants that are wrong."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from random import Random
-from typing import Any
 
 import pytest
 import reference_ebnf as reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import ROOT
+from suite_files import SUITES, content, lines_of
 
 from harness.backend.vocabulary import Vocabulary
 from harness.oracle.automaton import DEAD, NoOracle
@@ -28,13 +27,7 @@ from harness.oracle.ebnf.syntax import productions
 from harness.oracle.trie import TokenTrie
 from harness.oracle.utf8 import byte_sequences
 
-SUITES = ROOT / "suites"
-CASES = [
-    case
-    for suite in ("ebnf", "utf8")
-    for case in map(json.loads, (SUITES / f"{suite}.jsonl").read_text(encoding="utf-8").splitlines()[1:])
-    if "ebnf" in case
-]
+CASES = [case for name in ("ebnf", "utf8") for case in lines_of(SUITES[name]) if "ebnf" in case]
 JSON = next(case["ebnf"] for case in CASES if case["description"] == "JSON")
 
 TEXTS = [
@@ -42,10 +35,6 @@ TEXTS = [
     for longest, alphabet in ((2, "abé€"), (5, "ab"))
     for characters in product(alphabet, repeat=longest)
 ]
-
-
-def content(instance: dict[str, Any]) -> bytes:
-    return bytes.fromhex(instance["bytes"]) if "bytes" in instance else instance["text"].encode()
 
 
 def test_the_suites_are_judged_as_they_say() -> None:
@@ -390,7 +379,7 @@ def test_a_grammar_whose_states_grow_is_given_up(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_form_is_of_the_form() -> None:
-    page = (SUITES.parent / "docs" / "ebnf.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "ebnf.md").read_text(encoding="utf-8")
     form = ebnf_automaton(re.findall(r"```ebnf\n(.*?)```", page, re.DOTALL)[1])
     for ebnf in (*WELL_FORMED, *(case["ebnf"] for case in CASES if len(case["ebnf"]) < 500)):
         assert form.accepts(ebnf.encode()), ebnf

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 import warnings
@@ -16,8 +15,8 @@ import pytest
 import regex
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from places import ROOT
 from regex_patterns import Pattern, patterns, texts
+from suite_files import SUITES, content, lines_of
 
 from harness.backend.vocabulary import byte_vocabulary
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
@@ -43,7 +42,6 @@ from harness.oracle.regex.char_classes import (
 from harness.oracle.regex.nfa import Nfa
 from harness.oracle.utf8 import ByteRange, byte_sequences
 
-SUITES = ROOT / "suites"
 TEXTS = texts(4)
 REASONS = (
     "lookahead within lookbehind",
@@ -183,17 +181,7 @@ def library_is_wrong(pattern: Pattern, begun: str) -> bool:
 
 
 def suite_cases() -> list[dict[str, Any]]:
-    lines = [
-        line
-        for name in ("regex", "utf8")
-        for line in (SUITES / f"{name}.jsonl").read_text(encoding="utf-8").split("\n")
-        if line
-    ]
-    return [case for case in map(json.loads, lines) if "regex" in case]
-
-
-def content(test: dict[str, Any]) -> bytes:
-    return bytes.fromhex(test["bytes"]) if "bytes" in test else str(test["text"]).encode()
+    return [case for name in ("regex", "utf8") for case in lines_of(SUITES[name]) if "regex" in case]
 
 
 def test_every_instance_of_the_suites_gets_its_validity() -> None:
