@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from adapter_tools import BYTES, SMALL
+from adapter_tools import BYTES, SMALL, failed
 
 from harness.backend.contract import check_adapter, check_name, checks
 from harness.backend.grammar import Adapter, Grammar, InvalidGrammar, UnsupportedGrammar
@@ -21,11 +21,6 @@ from harness.checks import Subject, checks_of, reasoning, run_check
 
 pytest.importorskip("torch")
 import sglang_stand_ins as stand_ins
-
-
-def failed(adapter: Adapter) -> set[str]:
-    """The checks that do not hold."""
-    return {result.check for result in check_adapter(adapter) if result.status in ("failed", "error")}
 
 
 def test_a_right_wrapper_keeps_the_contract() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from adapter_tools import AB, AB_AGAIN, BYTES, EOS, SMALL, allowed
+from adapter_tools import AB, AB_AGAIN, BYTES, EOS, SMALL, allowed, failed
 
 from harness.backend.bridge.bare_package import bare_package, stand_in
 from harness.backend.bridge.huggingface import huggingface_tokenizer
@@ -23,11 +23,6 @@ from harness.errors import BadInput
 
 pytest.importorskip("torch")
 import vllm_stand_ins as stand_ins
-
-
-def failed(adapter: Adapter) -> set[str]:
-    """The checks that do not hold."""
-    return {result.check for result in check_adapter(adapter) if result.status in ("failed", "error")}
 
 
 @pytest.mark.parametrize(

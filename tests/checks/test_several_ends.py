@@ -4,10 +4,10 @@ exactly its own checks, of the contract and on cases."""
 from __future__ import annotations
 
 import pytest
+from adapter_tools import failed
 from miniatures.reference import Reference
 from miniatures.wrong_ends import FIRST, MUTANTS, SECOND, KnowsOneEnd, several_ends
 
-from harness.backend.contract import check_adapter
 from harness.backend.grammar import Adapter, Grammar
 from harness.backend.registry import make, parse_spec
 from harness.cases.case import Case, Instance, case_id
@@ -47,27 +47,23 @@ def failed_on_the_case(adapter: Adapter) -> dict[str, list[Finding]]:
     return {name: findings for name, findings in found.items() if findings}
 
 
-def failed_of_the_contract(adapter: Adapter) -> set[str]:
-    return {result.check for result in check_adapter(adapter) if result.status in ("failed", "error")}
-
-
 @pytest.mark.parametrize("adapter", [Reference, KnowsOneEnd, OurReference])
 def test_a_right_adapter_passes(adapter: type[Adapter]) -> None:
     made = adapter(several_ends())
     assert made.vocabulary.eos_tokens == ((FIRST,) if adapter is KnowsOneEnd else (FIRST, SECOND))
-    assert failed_of_the_contract(made) == set()
+    assert failed(made) == set()
     assert failed_on_the_case(made) == {}
 
 
 def test_no_constraint_at_all_allows_each_id_everywhere() -> None:
-    assert failed_of_the_contract(make(parse_spec("unconstrained"), several_ends())) == set()
+    assert failed(make(parse_spec("unconstrained"), several_ends())) == set()
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_a_wrong_adapter_fails_exactly_its_own_checks(mutant: type[Adapter]) -> None:
     adapter = mutant(several_ends())
     found = failed_on_the_case(adapter)
-    assert failed_of_the_contract(adapter) | found.keys() == MUTANTS[mutant]
+    assert failed(adapter) | found.keys() == MUTANTS[mutant]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from json_keys import strict
 from measured import arm, steady, write_measurement
 from rich.cells import cell_len
 
@@ -64,15 +65,6 @@ def pair(synthetic: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Pat
 def run(synthetic: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path: Path = synthetic.synthetic_run(tmp_path_factory.mktemp("run"))
     return path
-
-
-def strict(text: str) -> Any:
-    """One document, without NaN or Infinity."""
-
-    def refuse(word: str) -> None:
-        raise AssertionError(f"{word} is not JSON")
-
-    return json.loads(text, parse_constant=refuse)
 
 
 def widest(text: str) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from compared import NEW, OLD, write_run
-from html_page import render
+from html_page import page_of
 from junitparser import JUnitXml, Skipped
 
 from harness.cli.main import main
@@ -24,13 +24,6 @@ from harness.rows.store import PACKED, ROWS, packed
 DOCUMENTED = Finding("a_documented_check", 1, "this is documented", "known", under=3, documented=True)
 FOUND = Finding("another_check", 2, "this is wrong", "unknown", over=1)
 POLICY = Finding("spellings_are_accepted", 0, "an escape is refused", "escaped")
-
-
-def page_of(*runs: Path) -> str:
-    """Returns the page of runs that may lack their cases."""
-    for run in runs:
-        (run / "cases.jsonl").touch()
-    return render(list(runs))
 
 
 def test_checks_that_had_no_time_left_are_no_fault(tmp_path: Path) -> None:

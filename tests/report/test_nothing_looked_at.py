@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from compared import NEW, OLD, write_run
-from html_page import render
+from html_page import page_of
 from synthetic import info, row
 from synthetic import write_run as write_groups
 
@@ -25,13 +25,6 @@ from harness.text import Console
 POLICY = "spellings_are_accepted"
 UNJUDGED: dict[str, Any] = {"valid": None, "accepted": None, "instance": None}
 DECLINED: dict[str, Any] = {"status": "unsupported", "phase": "compile", "accepted": None}
-
-
-def page_of(*runs: Path) -> str:
-    """Returns the page of runs that may lack their cases."""
-    for run in runs:
-        (run / "cases.jsonl").touch()
-    return render(list(runs))
 
 
 def section(page: str, name: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from harness.backend.contract import check_adapter
 from harness.backend.grammar import Adapter, Dialect, Grammar, GrammarObject, allocate_bitmask, allowed_tokens
 from harness.backend.vocabulary import Vocabulary, byte_vocabulary
 
@@ -58,6 +59,11 @@ class Tools:
         return grammar_object.accept_tokens(tokens) == len(tokens) and grammar_object.accept_token(
             BYTES.eos_token
         )
+
+
+def failed(adapter: Adapter) -> set[str]:
+    """Returns the checks of the contract that do not hold."""
+    return {result.check for result in check_adapter(adapter) if result.status in ("failed", "error")}
 
 
 def allowed(grammar_object: GrammarObject, vocabulary: Vocabulary = BYTES) -> set[int]:
