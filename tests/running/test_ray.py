@@ -31,6 +31,7 @@ pytest.importorskip("ray", reason='needs Ray: pip install "grammarbench[ray]", o
 
 import psutil
 import toy_releases
+from isolated import lines_in
 from miniatures.killing import FLAG, HOLD
 
 from harness.errors import BAD_INPUT, BadInput
@@ -41,7 +42,8 @@ from harness.running.ray import sweep as sweeping
 from harness.running.ray.cluster import connected
 from harness.running.session import Request, run
 
-TESTS = SUPPORT
+pytestmark = pytest.mark.usefixtures("importable_miniatures")
+
 STORE_BYTES = 80_000_000
 """Of each node: machines of CI have a small /dev/shm."""
 CASES = [
@@ -72,11 +74,6 @@ def nothing_remains() -> Iterator[None]:
         with suppress(psutil.NoSuchProcess):
             each.kill()
     assert not told
-
-
-@pytest.fixture(autouse=True)
-def importable_miniatures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(TESTS))
 
 
 @pytest.fixture
@@ -122,11 +119,6 @@ def until(what: Callable[[], bool], seconds: float = 240.0) -> None:
     while not what():
         assert time.monotonic() < end, "it does not happen"
         time.sleep(0.05)
-
-
-def lines_of(folder: Path) -> int:
-    path = folder / "rows.jsonl"
-    return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 @contextmanager
@@ -188,7 +180,7 @@ def flag(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def cluster(flag: Path) -> Iterator[Any]:
     """One that is there; its tasks have the environment that it was started in."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(TESTS))
+        patch.setenv("PYTHONPATH", str(SUPPORT))
         patch.setenv(FLAG, str(flag))
         with started() as made:
             yield made
@@ -215,7 +207,7 @@ def test_the_rows_are_those_of_this_machine_and_ray_keeps_to_itself(cases: Path,
     # A file of this name in the user's folder must not be taken for the library's.
     (tmp_path / "tempfile.py").write_text("raise SystemExit('a neighbour of the cases was imported')")
     with running([*command, "--out", "theirs", "--executor", "ray", "--jobs", "2"], cwd=tmp_path) as process:
-        until(lambda: lines_of(tmp_path / "theirs") > 3 or process.poll() is not None)
+        until(lambda: lines_in(tmp_path / "theirs") > 3 or process.poll() is not None)
         below = psutil.Process(process.pid).children(recursive=True)
         told = told_of(below)
     assert process.returncode == 0
@@ -310,11 +302,11 @@ def test_a_run_goes_on_here_after_ray_died_and_on_ray_after_that(
         started() as own,
         running([*command, *more, f"ray:{own.address}"], stderr=subprocess.PIPE) as process,
     ):
-        until(lambda: lines_of(tmp_path / "run") > 6 or process.poll() is not None)
+        until(lambda: lines_in(tmp_path / "run") > 6 or process.poll() is not None)
         own.head_node.kill_all_processes(check_alive=False, allow_graceful=False)
         _, said = process.communicate(timeout=240)
     assert process.returncode not in (0, None) and read_end(tmp_path / "run") is None, said.decode()[-500:]
-    left = lines_of(tmp_path / "run")
+    left = lines_in(tmp_path / "run")
     there = walked(replace(asked, resume=True))
     assert 6 < left < len(there) + 1
     here = walked(replace(asked, out=tmp_path / "here"))
