@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
 from harness.cli.command import Command, Verbs, add_command
@@ -84,39 +85,7 @@ def _suites(options: argparse.Namespace) -> int:
 
 def _vocabularies(options: argparse.Namespace) -> int:
     """Lists the built-in vocabularies and those that can be fetched, and says how to name others."""
-    from harness.backend.vocabulary import load_vocabulary, vocabulary_names
-    from harness.backend.vocabulary.families import FAMILIES
-    from harness.backend.vocabulary.fetched import folder_of, is_fetched
-
-    built_in = []
-    for name in vocabulary_names():
-        vocabulary = load_vocabulary(name)
-        built_in.append(
-            {
-                "name": name,
-                "size": vocabulary.size,
-                "special": len(vocabulary.special_tokens),
-                "padding": len(vocabulary.padding_tokens),
-                "eos": {str(end): vocabulary.special_tokens[end] for end in vocabulary.eos_tokens},
-                "sha256": vocabulary.sha256,
-            }
-        )
-    families = [
-        {
-            "name": family.name,
-            "fetched": is_fetched(family),
-            "models": family.models,
-            "kind": family.kind,
-            "size": family.width,
-            "special": family.special,
-            "eos": {str(token): name for token, name in family.eos.items()},
-            "source": f"{family.package}: {family.member}",
-            "licence": family.licence,
-            "sha256": family.sha256,
-            "folder": folder_of(family) if is_fetched(family) else None,
-        }
-        for family in FAMILIES.values()
-    ]
+    built_in, families = _built_in(), _families()
 
     def text() -> str:
         lines = ["built in:"]
@@ -130,16 +99,8 @@ def _vocabularies(options: argparse.Namespace) -> int:
             (True, "fetched:"),
             (False, "to be fetched with grammarbench fetch vocabularies NAME:"),
         ):
-            chosen = [family for family in FAMILIES.values() if is_fetched(family) == there]
-            lines += ["", title] if chosen else []
-            for family in chosen:
-                ends = ", ".join(f"{name} ({token})" for token, name in family.eos.items())
-                lines += [
-                    f"{family.name:12} {family.width:>7,} ids, {family.special:,} special, {family.kind}: "
-                    f"{family.models}",
-                    f"{'':12} ends with {ends}",
-                    f"{'':12} from {family.package}, {family.licence}",
-                ]
+            names = [family["name"] for family in families if family["fetched"] == there]
+            lines += ["", title, *_family_lines(names)] if names else []
         others = (
             "hf:NAME, or a folder (a Hugging Face tokenizer); tiktoken:NAME, or a file of ranks; a GGUF file"
         )
@@ -147,6 +108,65 @@ def _vocabularies(options: argparse.Namespace) -> int:
 
     emit(options, lambda: built_in + families, text)
     return OK
+
+
+def _built_in() -> list[dict[str, Any]]:
+    """Returns an entry for each built-in vocabulary."""
+    from harness.backend.vocabulary import load_vocabulary, vocabulary_names
+
+    return [
+        {
+            "name": name,
+            "size": vocabulary.size,
+            "special": len(vocabulary.special_tokens),
+            "padding": len(vocabulary.padding_tokens),
+            "eos": {str(end): vocabulary.special_tokens[end] for end in vocabulary.eos_tokens},
+            "sha256": vocabulary.sha256,
+        }
+        for name, vocabulary in ((name, load_vocabulary(name)) for name in vocabulary_names())
+    ]
+
+
+def _families() -> list[dict[str, Any]]:
+    """Returns an entry for each vocabulary that can be fetched."""
+    from harness.backend.vocabulary.families import FAMILIES
+    from harness.backend.vocabulary.fetched import folder_of, is_fetched
+
+    families = []
+    for family in FAMILIES.values():
+        is_here = is_fetched(family)
+        families.append(
+            {
+                "name": family.name,
+                "fetched": is_here,
+                "models": family.models,
+                "kind": family.kind,
+                "size": family.width,
+                "special": family.special,
+                "eos": {str(token): name for token, name in family.eos.items()},
+                "source": f"{family.package}: {family.member}",
+                "licence": family.licence,
+                "sha256": family.sha256,
+                "folder": folder_of(family) if is_here else None,
+            }
+        )
+    return families
+
+
+def _family_lines(names: Sequence[str]) -> list[str]:
+    """Returns the lines of text about the vocabularies of these names that can be fetched."""
+    from harness.backend.vocabulary.families import FAMILIES
+
+    lines = []
+    for family in map(FAMILIES.__getitem__, names):
+        ends = ", ".join(f"{name} ({token})" for token, name in family.eos.items())
+        lines += [
+            f"{family.name:12} {family.width:>7,} ids, {family.special:,} special, {family.kind}: "
+            f"{family.models}",
+            f"{'':12} ends with {ends}",
+            f"{'':12} from {family.package}, {family.licence}",
+        ]
+    return lines
 
 
 def list_what(options: argparse.Namespace) -> int:
