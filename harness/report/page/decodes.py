@@ -55,12 +55,18 @@ def chosen(sizes: Sequence[int]) -> list[int]:
     return [sizes[0], sizes[len(sizes) // 2], sizes[-1]]
 
 
+def pooled_overhead(decoded: Decoded, arm: str, batch: int) -> Interval | None:
+    """Returns the interval of TPOT over that without a grammar at this batch size, over all workloads; None
+    where nothing was paired."""
+    paired = [decoded.over_none(cell) for cell in usual(decoded, arm) if cell.setting.batch == batch]
+    return combined(estimate.x for estimate in paired if estimate is not None)
+
+
 def overhead(subject: Subject, batch: int) -> Estimate | None:
     """Returns what TPOT takes more than without a grammar, as a share, over all workloads; of the first
     record that has it."""
     for decoded, arm in subject.decoded:
-        paired = [decoded.over_none(cell) for cell in usual(decoded, arm) if cell.setting.batch == batch]
-        pooled = combined(estimate.x for estimate in paired if estimate is not None)
+        pooled = pooled_overhead(decoded, arm, batch)
         if pooled is not None:
             return _less_one(pooled)
     return None

@@ -48,13 +48,16 @@ class ColumnFigures:
     """Makes the cell of a subject that has a figure."""
 
 
+def is_candidate(subject: Subject) -> bool:
+    """Is it an arm that could be chosen: neither one that solves nothing nor a control?"""
+    return subject.line is None or (subject.line.arm.solves_any and not subject.line.is_control)
+
+
 def cells_of(subjects: Sequence[Subject], figures: ColumnFigures) -> list[MatrixCell]:
     """Returns the cell of each subject, the best marked; an arm that solves no case is never the best, and
     neither is a control."""
     able = [
-        estimate
-        if subject.line is None or (subject.line.arm.solves_any and not subject.line.is_control)
-        else None
+        estimate if is_candidate(subject) else None
         for estimate, subject in zip(figures.estimates, subjects, strict=True)
     ]
     marks = best(able, figures.column.lower)

@@ -13,7 +13,7 @@ from harness.measure.statistics import interval
 from harness.report.figures import plots
 from harness.report.page.chart import Chart
 from harness.report.page.content import Content
-from harness.report.page.decodes import about, combined, upper, usual, values_of
+from harness.report.page.decodes import about, pooled_overhead, upper, usual, values_of
 from harness.report.page.inputs import Inputs, Subject
 from harness.report.page.kernels import applied
 from harness.report.page.section import Section, Values
@@ -80,8 +80,7 @@ def _scaling(inputs: Inputs, number: int, decoded: Decoded) -> Scaling:
     for subject, arm in arms:
         points = []
         for batch in sorted({cell.setting.batch for cell in usual(decoded, arm)}):
-            paired = [decoded.over_none(cell) for cell in usual(decoded, arm) if cell.setting.batch == batch]
-            pooled = combined(estimate.x for estimate in paired if estimate is not None)
+            pooled = pooled_overhead(decoded, arm, batch)
             if pooled is not None:
                 points.append((batch, pooled.ratio - 1, pooled.low - 1, pooled.high - 1))
         over.append(plots.Ribbon(subject.position, subject.label, tuple(points)))

@@ -8,8 +8,8 @@ from harness.report.figures import pareto_chart
 from harness.report.figures.estimates import is_better
 from harness.report.page.chart import Chart
 from harness.report.page.content import Content
-from harness.report.page.inputs import Subject
 from harness.report.page.matrix import Matrix
+from harness.report.page.matrix_cells import is_candidate
 from harness.report.page.section import Section, Values
 from harness.text import duration
 
@@ -36,7 +36,7 @@ def pareto(matrix: Matrix) -> Chart:
     bubbles, rows = [], []
     for subject, cells in matrix.rows:
         right, ns, size = (cells[places[column]] for column in ("conformance", key, "compile_p50"))
-        if right.value is not None and ns.value is not None and _is_candidate(subject):
+        if right.value is not None and ns.value is not None and is_candidate(subject):
             bubbles.append(
                 pareto_chart.Bubble(subject.position, subject.label, ns.value, right.value, size.value)
             )
@@ -63,11 +63,6 @@ def pareto(matrix: Matrix) -> Chart:
     most = max((bubble.ns for bubble in bubbles), default=0.0)
     about = f"{TITLE}: one bubble per arm, the slowest at {duration(most)}"
     return Chart(TITLE, Markup(pareto_chart.pareto(about, bubbles, label)), caption, heads, table)
-
-
-def _is_candidate(subject: Subject) -> bool:
-    """Is it an arm that could be chosen: neither one that solves nothing nor a control?"""
-    return subject.line is None or (subject.line.arm.solves_any and not subject.line.is_control)
 
 
 def _on_frontier(matrix: Matrix, key: str, drawn: set[int]) -> list[str]:
