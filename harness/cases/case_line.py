@@ -13,6 +13,9 @@ from harness.cases.case import Case, Instance
 from harness.errors import BadInput
 from harness.shape import LONGEST_LINE, json_line, shaped
 
+CASES_FILE = "cases.jsonl"
+"""The file of a run that holds every case once."""
+
 LONGEST_CASE = 4 * LONGEST_LINE
 """Most bytes of a case in `cases.jsonl`. A suite's line of `LONGEST_LINE` fits: what is longer here are the
 escapes of the grammar (at most three times its bytes) and the base64 of the instances."""
@@ -52,7 +55,7 @@ def case_from_line(line: bytes) -> tuple[str, str, Case]:
     """Returns the suite, the suite's version and the case from one line of `cases.jsonl`.
 
     Raises BadInput for any other line."""
-    value = json_line(line, "cases.jsonl")
+    value = json_line(line, CASES_FILE)
     try:
         stored = shaped(_Line, value)
         if not _ID.fullmatch(stored.id):

@@ -9,6 +9,7 @@ import stat
 from pathlib import Path
 from typing import NoReturn
 
+from harness.cases.case_line import CASES_FILE
 from harness.errors import BadInput
 from harness.text import counted
 
@@ -98,7 +99,7 @@ def _mode(path: Path) -> int | None:
 def _holds_results(folder: Path, names: list[str]) -> bool:
     """Does one of our commands keep its results in this folder?"""
     return (
-        {"rows.jsonl", "cases.jsonl"} <= set(names)
+        {"rows.jsonl", CASES_FILE} <= set(names)
         or "rows.jsonl.xz" in names
         or any(name.endswith(".i64") for name in names)
         or RUN.fullmatch(folder.name) is not None

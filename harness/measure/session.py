@@ -17,6 +17,7 @@ from harness.backend.describe import Description
 from harness.backend.registry import parse_specs
 from harness.backend.vocabulary import prepare_vocabulary
 from harness.backend.vocabulary.fetched import with_all
+from harness.cases.case_line import CASES_FILE
 from harness.cases.plan import check_named
 from harness.cases.suite import MEASURED, find_suite, refuse_unreadable, walked_by_default
 from harness.errors import BadInput
@@ -160,7 +161,7 @@ def _measure_in(
     }
     with MeasureRecorder(folder, measurement) as recorder:
         engine = MeasureEngine(
-            measurement, profile, info.memory_bytes, folder / "cases.jsonl", recorder, say, compile_ns
+            measurement, profile, info.memory_bytes, folder / CASES_FILE, recorder, say, compile_ns
         )
         say(
             f"{counted(len(traces), 'case')} x {counted(len(arms), 'arm')}, at least "
@@ -316,7 +317,7 @@ def _in_a_further_suite(folder: Path, traces: Sequence[Trace]) -> int:
 
 
 def _offsets(folder: Path) -> Iterator[int]:
-    with open(folder / "cases.jsonl", "rb") as file:
+    with open(folder / CASES_FILE, "rb") as file:
         while True:
             here = file.tell()
             if not file.readline():

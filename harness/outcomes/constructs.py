@@ -13,6 +13,7 @@ from typing import Any
 
 from harness.backend.grammar import Grammar
 from harness.cases.bare_schema import SCHEMA_KEYWORDS, SILENT
+from harness.cases.case_line import CASES_FILE
 from harness.cases.subschemas import object_subschemas
 from harness.rows.store import read_cases
 
@@ -112,7 +113,7 @@ def derived_features(folder: Path) -> dict[tuple[str, str], tuple[str, ...]]:
     Raises BadInput.
     """
     if not (
-        folder / "cases.jsonl"
+        folder / CASES_FILE
     ).exists():  # of a published run, or of one whose cases were taken away: their features are not known
         return {}
     return {

@@ -15,6 +15,7 @@ from harness.backend.arm import arm
 from harness.errors import BadInput
 from harness.outcomes.outcome import MORE, NOT_COMPILED, CaseRows, counts_of, walk_verdict
 from harness.outcomes.outcome import Counts as Counts
+from harness.rows.folder import SAMPLES
 from harness.rows.row import BROKEN, CHECKS_MODE, DECLINED, OURS, Row, RunInfo
 from harness.rows.store import Samples, read_info, read_rows, read_samples
 
@@ -324,6 +325,6 @@ def pairs(arm: ArmSummary, cases: Iterable[CaseSummary]) -> Iterator[Nanoseconds
     for case in cases:
         for start, count in case.slices:
             if start + count > len(arm.samples):
-                where = arm.folder / "samples.i64"
+                where = arm.folder / SAMPLES
                 raise BadInput(f"{where}: shorter than the rows say; the file was changed or damaged")
             yield arm.samples[start : start + count // 2 * 2].reshape(-1, 2)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.backend.arm import arm_names, with_version
+from harness.cases.case_line import CASES_FILE
 from harness.checks import is_policy
 from harness.outcomes import delayed
 from harness.outcomes.answer import Answer, Proofs, answer_of, backends_of
@@ -122,7 +123,7 @@ def next_commands(summary: RunSummary) -> dict[str, list[str]]:
     )  # nothing is written into its folder, and without its cases nothing is walked again
     page = ["--out", f"{summary.folder.name}-report"] if published else []
     commands = {"table": ["grammarbench", "table", run], "report": ["grammarbench", "report", run, *page]}
-    if summary.worst and not published_without(summary.folder, "cases.jsonl"):
+    if summary.worst and not published_without(summary.folder, CASES_FILE):
         commands["repro"] = list(summary.worst.repro)
     return commands | {"forms": [*commands["report"], "--format", "all"]}
 

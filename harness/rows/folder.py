@@ -13,7 +13,10 @@ from pathlib import Path
 
 from harness.errors import BadInput
 
-RECORDS = ("rows.jsonl", "rounds.jsonl", "decode.jsonl", "live.jsonl", "growth.jsonl", "kernels.jsonl")
+ROWS, SAMPLES = "rows.jsonl", "samples.i64"
+"""The files of a run that hold its rows, and the nanoseconds of its calls."""
+
+RECORDS = (ROWS, "rounds.jsonl", "decode.jsonl", "live.jsonl", "growth.jsonl", "kernels.jsonl")
 """The names of the files whose lines are what was measured."""
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from sys import intern
 
 from harness.errors import BadInput
+from harness.rows.folder import ROWS, SAMPLES
 from harness.rows.store import CASE_IDENTITY, TornLine, lines
 
 
@@ -82,7 +83,7 @@ def resume(
     there = stored(folder, owed)
     if there.is_complete:
         raise NothingToResume(f"{folder}: this run is complete; there is nothing to resume")
-    path = folder / "samples.i64"
+    path = folder / SAMPLES
     cases, good = there.cases, there.good
     # Samples are written before the rows that name them, so they are short only if the machine went down. A
     # last case without samples does not tell of those before it.
@@ -90,7 +91,7 @@ def resume(
     short = next((number for number, case in enumerate(cases) if case.samples > left), None)
     if short is not None:
         cases, good = cases[:short], cases[short].begin
-    os.truncate(folder / "rows.jsonl", good)
+    os.truncate(folder / ROWS, good)
     if path.exists():
         os.truncate(path, 8 * max((case.samples for case in cases), default=0))
     statuses = Counter(status for case in cases for status in case.statuses)

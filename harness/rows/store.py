@@ -25,8 +25,10 @@ from numpy.typing import NDArray
 
 from harness.backend.arm import Arm
 from harness.cases.case import Case
-from harness.cases.case_line import LONGEST_CASE, case_from_line
+from harness.cases.case_line import CASES_FILE, LONGEST_CASE, case_from_line
 from harness.errors import BadInput
+from harness.rows.folder import ROWS as ROWS
+from harness.rows.folder import SAMPLES
 from harness.rows.line import problem_with
 from harness.rows.row import FORMAT, End, Row, RunInfo, identity, row_from_json
 from harness.rows.sessions import with_sessions
@@ -35,8 +37,8 @@ from harness.text import counted, one_line, some
 
 Samples = NDArray[np.int64]
 
-ROWS, PACKED = "rows.jsonl", "rows.jsonl.xz"
-"""The names of a run's rows: as a run writes them, and as a run is published."""
+PACKED = f"{ROWS}.xz"
+"""The name of a run's rows as a run is published."""
 
 EXPERIMENT = "experiment.toml"
 """The file of a run that repeats it (`grammarbench run FILE`)."""
@@ -227,7 +229,7 @@ def read_rows(folder: Path, *, whole: bool = True) -> Iterator[Row]:
     keys: set[tuple[object, ...]] = set()
     arms: set[tuple[str, str, str]] = set()
     vocabularies: set[str] = set()
-    without_samples = published_without(folder, "samples.i64")
+    without_samples = published_without(folder, SAMPLES)
     for number, _, value in lines(folder):
         if value["kind"] == "run":
             arms = {(one["backend"], one["version"], one["options"]) for one in value["arms"]}
@@ -304,7 +306,7 @@ def read_end(folder: Path) -> End | None:
 def read_samples(folder: Path) -> Samples:
     """Returns all samples of the run, in nanoseconds, mapped from the file; `row.samples` says which are
     whose."""
-    return read_integers(folder / "samples.i64")
+    return read_integers(folder / SAMPLES)
 
 
 def read_integers(path: Path) -> Samples:
@@ -326,9 +328,9 @@ def read_integers(path: Path) -> Samples:
 def read_cases(folder: Path) -> Iterator[tuple[str, str, Case]]:
     """Yields the suite, the suite's version and the case for every case of the run. Raises BadInput."""
     try:
-        with open(folder / "cases.jsonl", "rb") as file:
+        with open(folder / CASES_FILE, "rb") as file:
             keys: set[tuple[str, str]] = set()
-            for line in bounded_lines(file, "cases.jsonl", LONGEST_CASE):
+            for line in bounded_lines(file, CASES_FILE, LONGEST_CASE):
                 suite, version, case = case_from_line(line)
                 if (suite, case.id) in keys:
                     raise BadInput(

@@ -7,14 +7,15 @@ from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.cases.case_line import LONGEST_CASE, case_from_line
+from harness.cases.case_line import CASES_FILE, LONGEST_CASE, case_from_line
 from harness.errors import BadInput
+from harness.rows.folder import SAMPLES
 from harness.rows.sessions import FILE as SESSIONS
 from harness.rows.store import EXPERIMENT, ROWS
 from harness.running.experiment import HEAD
 from harness.shape import bounded_lines
 
-OF_A_RUN = ("cases.jsonl", EXPERIMENT, ROWS, "samples.i64", SESSIONS)
+OF_A_RUN = (CASES_FILE, EXPERIMENT, ROWS, SAMPLES, SESSIONS)
 """The names of the files that a run writes into its folder."""
 
 BEGINNING = b'{"kind":"run",'
@@ -37,10 +38,10 @@ def _is_leftover(path: Path) -> bool:
         if not path.is_file():
             return False
         with path.open("rb") as file:
-            if path.name == "cases.jsonl":
+            if path.name == CASES_FILE:
                 deque(map(case_from_line, bounded_lines(file, path, LONGEST_CASE)), maxlen=0)
                 return True
-            if path.name == EXPERIMENT and not path.with_name("cases.jsonl").exists():
+            if path.name == EXPERIMENT and not path.with_name(CASES_FILE).exists():
                 return False  # a copy that a user made: a run writes the cases first
             begins = {EXPERIMENT: HEAD.encode(), ROWS: BEGINNING}.get(path.name, b"")
             content = file.read(len(begins) or 1)

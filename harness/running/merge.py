@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from harness.cases.case_line import CASES_FILE
 from harness.cases.plan import rows_owed
 from harness.errors import BadInput
-from harness.rows.folder import locked, make_writable, new_run_id, now
+from harness.rows.folder import ROWS, SAMPLES, locked, make_writable, new_run_id, now
 from harness.rows.machine import all_machines
 from harness.rows.resume import StoredCase, stored
 from harness.rows.row import Row, RunInfo, makes_checks, row_from_json, untimed
@@ -65,7 +66,7 @@ def merge(out: Path, folders: Sequence[Path], argv: Sequence[str]) -> Merged:
     for folder, info in zip(folders[1:], others, strict=True):
         _belongs(first, info, folders[0], folder)
     _same_cases(folders, first)
-    owed = rows_owed(folders[0] / "cases.jsonl", makes_checks(first.effort, first.decode))
+    owed = rows_owed(folders[0] / CASES_FILE, makes_checks(first.effort, first.decode))
     wanted = [
         (arm.backend, arm.version, arm.options, vocabulary, *case)
         for vocabulary in first.vocabularies
@@ -80,8 +81,8 @@ def merge(out: Path, folders: Sequence[Path], argv: Sequence[str]) -> Merged:
     make_writable(out)
     with locked(out):
         _refuse_occupied(out)  # another process may have written there since
-        with drafted(out / "cases.jsonl") as draft:
-            shutil.copyfile(folders[0] / "cases.jsonl", draft)
+        with drafted(out / CASES_FILE) as draft:
+            shutil.copyfile(folders[0] / CASES_FILE, draft)
         missing = 0
         with Writer(out, _header(infos, argv)) as writer:
             for key in wanted:
@@ -127,7 +128,7 @@ def _same_cases(folders: Sequence[Path], info: RunInfo) -> None:
                 "made"
             )
     digests: dict[str, Any] = {}
-    with open(first / "cases.jsonl", "rb") as file:
+    with open(first / CASES_FILE, "rb") as file:
         for line in file:
             suite, _, text = _digested(line, first)
             digests.setdefault(suite, hashlib.sha256()).update(text)
@@ -140,7 +141,7 @@ def _same_cases(folders: Sequence[Path], info: RunInfo) -> None:
 
 def _digest_of_cases(folder: Path) -> bytes:
     try:
-        with open(folder / "cases.jsonl", "rb") as file:
+        with open(folder / CASES_FILE, "rb") as file:
             return hashlib.file_digest(file, "sha256").digest()
     except OSError as error:
         raise BadInput(
@@ -157,7 +158,7 @@ def _digested(line: bytes, folder: Path) -> tuple[str, str, bytes]:
 
 
 def _part(folder: Path, owed: dict[tuple[str, str], int], wanted: set[Key]) -> Part:
-    samples = folder / "samples.i64"
+    samples = folder / SAMPLES
     if not samples.is_file():
         raise BadInput(f"{folder}: no samples.i64 here; take the whole folder of each run along")
     with locked(folder):
@@ -196,7 +197,7 @@ def _agree(part: Part, earlier: Sequence[Part]) -> None:
 
 def _walks(part: Part, case: StoredCase) -> Iterator[tuple[Row, bytes]]:
     """Yields the rows of one case, each with its samples."""
-    with open(part.folder / "rows.jsonl", "rb") as rows, open(part.folder / "samples.i64", "rb") as samples:
+    with open(part.folder / ROWS, "rb") as rows, open(part.folder / SAMPLES, "rb") as samples:
         rows.seek(case.begin)
         for line in rows.read(case.end - case.begin).rstrip(b"\n").split(b"\n"):
             row = row_from_json(json.loads(line))

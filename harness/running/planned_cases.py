@@ -8,7 +8,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from harness.cases.case_line import LONGEST_CASE, case_from_line, case_to_line
+from harness.cases.case_line import CASES_FILE, LONGEST_CASE, case_from_line, case_to_line
 from harness.errors import BadInput
 from harness.shape import bounded_lines
 
@@ -29,7 +29,7 @@ def put_back(planned: Path, folder: Path) -> bool:
     What was damaged or lost is whole again then. Raises BadInput where a case stands there that was not
     planned: the rows that are there may be of it.
     """
-    path = folder / "cases.jsonl"
+    path = folder / CASES_FILE
     try:
         if path.exists():
             if filecmp.cmp(planned, path, shallow=False):

@@ -20,6 +20,7 @@ from harness.backend.registry import BackendSpec, parse_specs
 from harness.backend.vocabulary import prepare_vocabulary
 from harness.backend.vocabulary.fetched import with_all
 from harness.cases.case import Instance
+from harness.cases.case_line import CASES_FILE
 from harness.cases.plan import (
     PROFILES,
     Plan,
@@ -189,7 +190,7 @@ def _walk_prepared(
         profile = replace(profile, cases_of_ours=request.cases_of_ours)
     draft = folder / f"cases.{secrets.token_hex(4)}.new"
     try:
-        with named_where_full(folder / "cases.jsonl"):
+        with named_where_full(folder / CASES_FILE):
             plan = _plan(prepared, profile, draft, say)
         info = _info_of(prepared, profile, plan, jobs)
         chosen = range(len(plan.offsets)) if request.shard is None else _share(draft, request.shard)
@@ -205,7 +206,7 @@ def _walk_prepared(
             say(f"resuming {folder} with {counted(sum(statuses.values()), 'row')}")
             add_session(folder, info)
         else:
-            os.replace(draft, folder / "cases.jsonl")
+            os.replace(draft, folder / CASES_FILE)
             write_experiment(folder, request, prepared.specs, info)
     finally:
         draft.unlink(missing_ok=True)
@@ -222,7 +223,7 @@ def _walk_prepared(
     with Writer(folder, None if request.resume else info, statuses) as writer:
         if request.taken_from:
             _take_over(request.taken_from, folder, info, works, writer, say)
-        walk(Assignment(plan, folder / "cases.jsonl", works, limits, writer, report), jobs)
+        walk(Assignment(plan, folder / CASES_FILE, works, limits, writer, report), jobs)
         writer.finish(now())
         return Outcome(folder, writer.statuses, prepared.described)
 
@@ -257,7 +258,7 @@ def _take_over(
     say: Callable[[str], None],
 ) -> None:
     """Takes over the rows of an earlier run, and says of how many cases, and of which suites none."""
-    taken, others = take_over(earlier, info, folder / "cases.jsonl", works, writer)
+    taken, others = take_over(earlier, info, folder / CASES_FILE, works, writer)
     say(f"{counted(taken, 'case')} taken over from {earlier}")
     if taken:
         add_session(folder, read_info(earlier))
@@ -288,10 +289,10 @@ def _made_before(
     damaged: the ones that are made now may be the same. Where rows are taken over, a case that has none there
     gets its own, because that run may have made none (`--bare`)."""
     before = folder if request.resume else request.taken_from
-    if before is None or not (before / "cases.jsonl").is_file():
+    if before is None or not (before / CASES_FILE).is_file():
         return None
     try:
-        made = made_documents(before / "cases.jsonl")
+        made = made_documents(before / CASES_FILE)
         return made if request.resume else {key: documents for key, documents in made.items() if documents}
     except BadInput as error:
         if not request.resume:
@@ -344,7 +345,7 @@ def _share(cases: Path, shard: Shard) -> list[int]:
 def _leave_out_finished(folder: Path, works: Sequence[Work], checked: bool) -> dict[str, int]:
     """Make the run whole again, leave in the works what it still owes, and return the count of its rows by
     status."""
-    owed = rows_owed(folder / "cases.jsonl", checked)
+    owed = rows_owed(folder / CASES_FILE, checked)
     finished, statuses = resume(folder, owed)
     keys = list(owed)
     for work in works:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harness.backend.arm import Arm, arm, with_version
 from harness.cases.case import Case
-from harness.cases.case_line import case_from_line
+from harness.cases.case_line import CASES_FILE, case_from_line
 from harness.cases.plan import rows_of
 from harness.errors import BadInput
 from harness.rows.row import Row, RunInfo, makes_checks
@@ -51,8 +51,8 @@ def refuse_others(earlier: Path, info: RunInfo) -> None:
     if different := first_difference(before, info, FREE_TOO):
         made_with, asked_for = different
         raise BadInput(
-            f"{earlier} was made with other options ({made_with}; now {asked_for}), so that its rows cannot be taken "
-            "over; repeat its options, or leave --take-over out"
+            f"{earlier} was made with other options ({made_with}; now {asked_for}), so that its rows "
+            "cannot be taken over; repeat its options, or leave --take-over out"
         )
     for _ in read_rows(earlier):
         pass
@@ -104,8 +104,8 @@ def _cases(path: Path) -> Iterator[tuple[str, Case]]:
 
 def _same_cases(earlier: Path, planned: Mapping[tuple[str, str], Case]) -> set[tuple[str, str]]:
     """Returns which of the planned cases the earlier run may have walked, as far as its folder tells."""
-    if (earlier / "cases.jsonl").exists():
-        before = _cases(earlier / "cases.jsonl")
+    if (earlier / CASES_FILE).exists():
+        before = _cases(earlier / CASES_FILE)
         return {(suite, case.id) for suite, case in before if planned.get((suite, case.id)) == case}
     return {key for key, case in planned.items() if not any(one.made_for for one in case.instances)}
 
@@ -114,7 +114,7 @@ def _other_suites(earlier: Path, info: RunInfo, cases: Path) -> list[str]:
     """Returns the suites of which the earlier run, where it has no cases, is of another version or of other
     cases: not of all that are planned, nor of those of them that its rows name. A document that was made for
     one and came out differently makes them others too, since the digest is of all of them."""
-    if (earlier / "cases.jsonl").exists():
+    if (earlier / CASES_FILE).exists():
         return []
     before = read_info(earlier).suites
     both = {name: (before[name], about) for name, about in info.suites.items() if name in before}

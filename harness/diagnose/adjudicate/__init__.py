@@ -24,7 +24,7 @@ from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
 from harness.backend.vocabulary import load_vocabulary
 from harness.cases.case import Case
-from harness.cases.case_line import case_from_line
+from harness.cases.case_line import CASES_FILE, case_from_line
 from harness.diagnose.adjudicate.trial import Settings as Settings
 from harness.diagnose.adjudicate.trial import Trial
 from harness.diagnose.adjudicate.verdicts import Validators
@@ -61,7 +61,7 @@ class _Work:
 
     @property
     def cases(self) -> str:
-        return str(self.folder / "cases.jsonl")
+        return str(self.folder / CASES_FILE)
 
 
 @dataclass

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from harness.backend.grammar import ASSERTED_FORMAT
 from harness.cases.case import Case
+from harness.cases.case_line import CASES_FILE
 from harness.checks import judging_dialects
 from harness.checks.documents import TOKENS_LEAD
 from harness.oracle.judge.asked import Judge
@@ -224,7 +225,7 @@ class Proofs:
     def explain(self, run: Path) -> None:
         """Adds the documents and the constraints that they violate from the cases of the run, where it has
         them. Raises BadInput."""
-        if published_without(run, "cases.jsonl") or not (run / "cases.jsonl").exists():
+        if published_without(run, CASES_FILE) or not (run / CASES_FILE).exists():
             return
         wanted: dict[CaseKey, list[tuple[list[Proof], int]]] = {}
         for by_case in self.found.values():

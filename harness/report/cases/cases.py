@@ -15,6 +15,7 @@ from typing import Any
 
 from harness.backend.vocabulary import Vocabulary, load_vocabulary
 from harness.cases.case import Instance
+from harness.cases.case_line import CASES_FILE
 from harness.errors import BadInput
 from harness.outcomes.delayed import Delayed, delayed_of
 from harness.outcomes.outcome import (
@@ -209,7 +210,7 @@ def details(
     wanted = {(case.suite, case.id): (case, detail) for case, detail in zip(cases, made, strict=True)}
     for folder in dict.fromkeys(folders):
         known = read_info(folder).vocabularies
-        for suite, _, source in () if published_without(folder, "cases.jsonl") else read_cases(folder):
+        for suite, _, source in () if published_without(folder, CASES_FILE) else read_cases(folder):
             case, detail = wanted.get((suite, source.id), (None, {}))
             if case is None or "grammar" in detail:
                 continue

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.cases.case_line import CASES_FILE
 from harness.outcomes.case_state import CaseState
 from harness.outcomes.delayed import Delayed, delayed_of
 from harness.outcomes.outcome import NOT_COMPILED, CaseRows, Outcome, outcome
@@ -286,7 +287,7 @@ def fill_in(chosen: Iterable[FailedCase], runs: list[Path]) -> None:
     """
     wanted = {(case.suite, case.id): case for case in chosen}
     for run in runs if wanted else ():
-        for suite, version, source in () if published_without(run, "cases.jsonl") else read_cases(run):
+        for suite, version, source in () if published_without(run, CASES_FILE) else read_cases(run):
             case = wanted.get((suite, source.id))
             if case is None:
                 continue

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.backend.arm import are_versions
+from harness.cases.case_line import CASES_FILE
 from harness.outcomes.controls import solved_by_all
 from harness.outcomes.metrics import values_of
 from harness.outcomes.summary import ArmSummary
@@ -16,6 +17,7 @@ from harness.report.figures import charts
 from harness.report.labels import told_apart
 from harness.rows.again import resume
 from harness.rows.ends import one_end_lines
+from harness.rows.folder import SAMPLES
 from harness.rows.row import End, RunInfo
 from harness.rows.sample import sample_of
 from harness.rows.store import PACKED, ROWS, is_published, published_without, why_not_whole
@@ -72,12 +74,12 @@ class RunSeen:
     @property
     def without_cases(self) -> bool:
         """Is it a published run, of which the page can show no grammar and no instance?"""
-        return published_without(self.folder, "cases.jsonl")
+        return published_without(self.folder, CASES_FILE)
 
     @property
     def without_samples(self) -> bool:
         """Is it a published run, of which the page can show no mask times?"""
-        return published_without(self.folder, "samples.i64")
+        return published_without(self.folder, SAMPLES)
 
     @property
     def has_versions(self) -> bool:

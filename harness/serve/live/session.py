@@ -13,7 +13,7 @@ from time import perf_counter_ns
 
 import harness
 from harness.backend.arm import Arm
-from harness.cases.case_line import case_from_line, case_to_line
+from harness.cases.case_line import CASES_FILE, case_from_line, case_to_line
 from harness.cases.plan import Plan, Profile, write_plan
 from harness.cases.suite import find_suite
 from harness.oracle.judge import Judge
@@ -103,7 +103,7 @@ def live(request: LiveRequest, say: Callable[[str], None]) -> Path:
     make_writable(folder)
     with locked(folder), named_by_errors(folder, request.out is None):
         refuse_a_record(folder, has_session)  # another session may have written one since
-        with drafted(folder / "cases.jsonl") as draft:
+        with drafted(folder / CASES_FILE) as draft:
             profile = Profile(request.cases, JUDGE_SECONDS, ())
             workers = usable_processors()
             plan = write_plan(suites, profile, request.sampling.seed, draft, workers=workers)
@@ -268,7 +268,7 @@ def _rows_whatever_happens(
         yield done
     finally:
         lived = read_session(folder)
-        with drafted(folder / "cases.jsonl") as draft, open(draft, "wb") as file:
+        with drafted(folder / CASES_FILE) as draft, open(draft, "wb") as file:
             for source in with_outputs(planned.sources, lived):
                 file.write(case_to_line(source.suite, source.suite_version, source.case))
         with Writer(folder, _info(setup, plan, planned.sources)) as writer:
