@@ -46,7 +46,7 @@ def test_a_right_adapter_goes_as_alone(mask: str) -> None:
 @pytest.mark.parametrize("backend", ["xgrammar", "llguidance", "outlines-core", "reference"])
 def test_real_backends_go_as_alone(backend: str) -> None:
     seen = rounds(make(parse_spec(backend), byte_vocabulary()))
-    assert not any(otherwise for _, otherwise, _ in seen.values()), seen
+    assert all(walks >= THREADS and not otherwise for walks, otherwise, _ in seen.values()), seen
 
 
 @pytest.mark.parametrize("number", range(len(SAMPLES)))

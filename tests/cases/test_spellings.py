@@ -182,7 +182,9 @@ class Documents(CompactInOrder):
 
 
 def test_what_is_documented_is_labelled() -> None:
-    assert all(each.documented for each in findings(Documents(BYTES)).values())
+    found = findings(Documents(BYTES))
+    assert found.keys() == (of("whitespace") | {"reversed_names"}) - {"compact"}
+    assert all(each.documented for each in found.values())
 
 
 def test_only_what_the_judge_calls_valid_is_asked_for() -> None:
@@ -273,6 +275,7 @@ def test_a_layout_counts_only_where_the_document_is_written_otherwise_in_the_oth
     of_document: dict[int, list[bytes]] = {}
     for instance in derived.instances:
         of_document.setdefault(SpelledName.parse(instance.name).document, []).append(instance.content)
+    assert len(of_document) == len(texts)
     assert all(len(set(contents)) == len(contents) for contents in of_document.values())
     compact = {b"1", b"[]", b"[2]", b"[1,2]"}
     rows = [

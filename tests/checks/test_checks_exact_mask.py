@@ -71,7 +71,9 @@ def test_tokens_that_pass_a_possible_end_are_told_apart() -> None:
 def test_the_walk_of_a_finding_shows_it_again() -> None:
     wrong = next(each for each in WRONG_MASKS if each.__name__ == "allows_the_letter_x")
     one = subject(wrong(VOCABULARY), CHOICE, "abc")
-    for each in check_the_mask_is_exact(one):
+    findings = list(check_the_mask_is_exact(one))
+    assert findings
+    for each in findings:
         *before, token = each.walk
         reached = one.reach(tuple(before))
         assert reached is not None and token == ord("x") and one.allowed(reached)[token]

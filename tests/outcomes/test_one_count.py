@@ -470,7 +470,9 @@ def test_no_surface_has_another_word_for_what_a_case_comes_to(walked: tuple[Path
     for name in ("the answer", "the counts", "the dashboard", "table", "tables.md", "table-outcomes.tex"):
         words = re.sub(r"\s+", " ", texts[name].replace("\\\\", " ")).lower()
         assert all(state in words for state in ("works", "refused", "silently wrong")), name
-    for line in _csv(walked[0] / "exported" / "failing.csv"):
+    failing = list(_csv(walked[0] / "exported" / "failing.csv"))
+    assert failing
+    for line in failing:
         assert line["state"] in {state.value for state in CaseState}
         assert line["outcome"] == ("failed" if line["state"] in FAILED else line["state"])
 

@@ -88,6 +88,7 @@ def test_the_first_run_of_a_process_says_nothing_of_grammars_on_cuda() -> None:
     for device, known in (("cpu", True), ("cuda", False), ("cuda:0", False)):
         child = replace(made.children[0], model=made.children[0].model | {"device": device})
         decoded = Decoded(replace(made, children=(child,)))
+        assert decoded.cells
         for cell in decoded.cells:
             cold, warm = (decoded.values(cell)[name] for name in ("ttft_cold", "ttft"))
             assert isinstance(cold, dict) and isinstance(warm, dict)

@@ -73,7 +73,7 @@ def test_what_a_model_refuses_by_name_is_named_otherwise_or_left_out(
 )
 def test_what_is_refused_for_another_reason_is_sent_as_it_was(tmp_path: Path, suite: Path, why: str) -> None:
     _, asked = run(behaviour(lambda _: why), tmp_path / "out", suite, facts=OPENAI)
-    assert all({"max_tokens", "temperature", "seed"} <= body.keys() for body in asked)
+    assert asked and all({"max_tokens", "temperature", "seed"} <= body.keys() for body in asked)
     assert read_session(tmp_path / "out").setup.left_out == ()
 
 
