@@ -149,7 +149,7 @@ function issueText(place, detail, note) {
   if (note.text) parts.push("Said:", fenced(note.text));
   for (const each of note.findings || []) parts.push(`${each.check}${each.cause ? ` (${each.cause})` : ""}: ${each.text || ""}`);
   const judge = judgement(detail, instance);
-  if (judge) parts.push("", "What is right, without the backend:", fenced(judge));
+  if (judge) parts.push("", "What is right, by an independent validator:", fenced(judge));
   const alone = snippet(detail, note);
   const head = alone || canRepro(note.arm) ? "A script that needs the backend alone:" : "To walk it again:";
   return [...parts, "", head, fenced(alone || command(place, note.arm, note, "--script", "repro.py")), ""].join("\n");

@@ -65,7 +65,7 @@ class BackendSpec:
 
     def __str__(self) -> str:
         wanted = f"=={self.version}" if self.version is not None else ""
-        return self.name + wanted + "".join(f":{name}={value}" for name, value in self.options)
+        return self.name + wanted + (f":{self.options_text}" if self.options else "")
 
 
 def canonical(name: str) -> str:

@@ -87,8 +87,8 @@ def _answer(backend: str, vocabulary: str, looked: Looked) -> str:
 
 def _how(looked: Looked) -> str:
     if looked.reading.stated:
-        return f"it shows the bytes of each id; held against masks too: {counted(looked.probed, 'id')}"
-    return f"it does not show its tokens; held against masks: {counted(looked.probed, 'id')}"
+        return f"it shows the bytes of each id; compared with masks too: {counted(looked.probed, 'id')}"
+    return f"it does not show its tokens; looked for in masks: {counted(looked.probed, 'id')}"
 
 
 def _shown(mask: dict[str, Any]) -> str:

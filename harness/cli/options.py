@@ -144,8 +144,8 @@ def add_run_folder(to: Options) -> None:
 
 
 def add_resume(to: Options) -> None:
-    """Adds `--resume`, for a command that makes a run and can go on with it."""
-    to.add_argument("--resume", action="store_true", help="go on with the run in --out that was interrupted")
+    """Adds `--resume`, for a command that makes a run and can continue it."""
+    to.add_argument("--resume", action="store_true", help="continue the run in --out that was interrupted")
 
 
 def add_run(to: Options, help: str = "the run's folder") -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from harness.running.progress import RunProgress
 
-from harness.text import one_line, shorten
+from harness.text import counted, one_line, shorten
 
 EVERY_S = 10.0
 """Seconds between two lines where the stream is no terminal; on a terminal the line is renewed
@@ -126,7 +126,7 @@ def progress_line(stream: TextIO) -> Iterator[Callable[[RunProgress], None]]:
         share = 100 * progress.done // max(progress.total, 1)
         text = (
             f"{progress.done}/{progress.total} cases ({share} %), {rate:.1f}/s, {left}, "
-            f"{progress.failures} walks broken"
+            f"{counted(progress.failures, 'broken walk')}"
         )
         line, end = (f"\r\x1b[K{text}", "") if terminal else (text, "\n")
         print(line, end=end, file=stream, flush=True)

@@ -17,7 +17,7 @@ EXIT_CODES: dict[Verdict, int] = {
 }
 
 
-NO_BASE = "nothing to hold the run against"
+NO_BASE = "nothing to compare the run with"
 """The words that stand in place of a verdict where a complete run was held against nothing."""
 
 
@@ -32,7 +32,7 @@ class Gate:
 
     @property
     def has_no_base(self) -> bool:
-        """Was there nothing to hold the run against, so that nothing more is known than that it is
+        """Was there nothing to compare the run with, so that nothing more is known than that it is
         complete?"""
         return self.verdict == "ok" and not self.against
 

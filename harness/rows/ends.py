@@ -13,7 +13,7 @@ from harness.rows.row import RunInfo
 
 
 def one_end_lines(info: RunInfo) -> tuple[str, ...]:
-    """Returns a sentence for each backend that knows one id of end-of-sequence, or some, where a vocabulary
+    """Returns a line for each backend that knows one id of end-of-sequence, or some, where a vocabulary
     of the run has several: which it knows of each vocabulary, which it forbids everywhere, and who says
     so."""
     names = arm_names(info.arms)
@@ -21,7 +21,7 @@ def one_end_lines(info: RunInfo) -> tuple[str, ...]:
 
 
 def _line_of(info: RunInfo, arm: Arm, name: str) -> str:
-    """Returns the sentence about one arm; empty if there is nothing to say of it."""
+    """Returns the sentences about one arm, in one line; empty if there is nothing to say of it."""
     why, most, parts = arm.knows_one_end, 0, []
     for vocabulary, about in info.vocabularies.items():
         ends = about.get("eos_tokens", {})
@@ -37,7 +37,7 @@ def _line_of(info: RunInfo, arm: Arm, name: str) -> str:
     if not parts:
         return ""
     knows = "knows one end-of-sequence" if most == 1 else "does not know every end-of-sequence"
-    sentences = (f"{name} {knows}: {'; '.join(parts)}.", why, "No figure here counts this against it.")
+    sentences = (f"{name} {knows}: {'; '.join(parts)}.", why, f"No figure here counts this against {name}.")
     return " ".join(filter(None, sentences))
 
 

@@ -359,7 +359,7 @@ def _folder(request: Request) -> tuple[Path, str]:
     folder = request.out or Path("results") / "runs" / run_id
     if request.resume:
         if request.out is None:
-            raise BadInput("--resume needs --out: the folder of the run to go on with")
+            raise BadInput("--resume needs --out: the folder of the run to continue")
         refuse_published(folder, "resumed", "give another --out")
         if not has_begun(folder):
             raise BadInput(f"{folder}: no run here that has begun; leave --resume out")
@@ -373,7 +373,7 @@ def _folder(request: Request) -> tuple[Path, str]:
 def _refuse_occupied(folder: Path) -> None:
     """Raises BadInput if a new run would write over something in the folder."""
     if has_begun(folder):
-        raise BadInput(f"{folder} holds a run already; add --resume to go on with it, or give another --out")
+        raise BadInput(f"{folder} holds a run already; add --resume to continue it, or give another --out")
     refuse_strangers(folder, OF_A_RUN)
 
 

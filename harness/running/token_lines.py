@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from harness.backend.token_bytes.compare import kinds_text
-from harness.text import one_line
+from harness.text import counted, one_line
 
 
 def reading_lines(readings: Iterable[dict[str, Any]]) -> Iterator[str]:
@@ -28,4 +28,4 @@ def _reading_text(reading: dict[str, Any]) -> str:
         return f"every grammar is declined: {reading['refused']}"
     if not reading["wrong"]:
         return ""
-    return f"it reads {reading['wrong']:,} ids wrongly ({kinds_text(reading['kinds'])})"
+    return f"it reads {counted(reading['wrong'], 'id')} wrongly ({kinds_text(reading['kinds'])})"

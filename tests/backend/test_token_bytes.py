@@ -249,7 +249,7 @@ def test_a_run_tells_it_once_for_each_backend_and_vocabulary(
     asked = ["--vocabularies", letters.name, "--effort", "0", "--out", str(out)]
     assert main(["run", str(cases), "--backends", f"{spec},reference", *asked]) == 0
     captured = capsys.readouterr()
-    assert (captured.out + captured.err).count("it reads 1 ids wrongly") == 1
+    assert (captured.out + captured.err).count("it reads 1 id wrongly") == 1
     assert main(["table", str(out), "tokens", "--format", "json"]) == 0
     (line,) = json.loads(capsys.readouterr().out)
     assert (line["loader"], line["wrong"], line["size"]) == ("its own", 1, 300)

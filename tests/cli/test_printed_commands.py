@@ -54,7 +54,7 @@ def test_the_command_that_compares_the_other_way_round(
     run, record = tmp_path / "my run", tmp_path / "my record.json"
     record.touch()
     assert main(["compare", str(run), str(record)]) == BAD_INPUT
-    _, command = capsys.readouterr().err.split("stand first: ")
+    _, command = capsys.readouterr().err.split("come first: ")
     assert shlex.split(command) == ["grammarbench", "compare", str(record), str(run)]
 
 

@@ -260,7 +260,7 @@ def test_nothing_is_recommended_by_the_page_of_a_run_without_end(
         assert answer.best is None and answer.sure == "nothing is concluded"
     assert main(["report", str(run), "--out", str(tmp_path / "page")]) == 3
     page = (tmp_path / "page" / "report.html").read_text("utf-8")
-    assert 'class="card chosen"' not in page and "First comes what goes wrong" not in page
+    assert 'class="card chosen"' not in page and "Backends are ranked by how many cases go wrong" not in page
 
 
 def test_an_adapter_that_lets_everything_through_is_told_so(

@@ -202,7 +202,7 @@ def test_a_summary_is_cut_between_lines_and_says_so(hostile: Result) -> None:
     )
     (short,) = summary.files(hostile).values()
     assert "the report has all of it" not in short
-    assert short.startswith("## GrammarBench: nothing to hold the run against\n") and "ok" not in short[:60]
+    assert short.startswith("## GrammarBench: nothing to compare the run with\n") and "ok" not in short[:60]
 
 
 def test_a_spreadsheet_runs_nothing(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ LLAMA = {"9": "<|eot_id|>", "1": "<|end_of_text|>", "8": "<|eom_id|>"}
 TWO = {"7": "<|im_end|>", "5": "<|endoftext|>"}
 
 
-def test_one_sentence_for_each_backend_names_what_it_knows_and_what_it_does_not() -> None:
+def test_one_line_for_each_backend_names_what_it_knows_and_what_it_does_not() -> None:
     knowing, *others = ARMS
     arms = (replace(knowing, knows_one_end="Its manual says so."), *others)
     vocabularies = {
@@ -26,7 +26,8 @@ def test_one_sentence_for_each_backend_names_what_it_knows_and_what_it_does_not(
     (line,) = one_end_lines(info(arms, vocabularies=vocabularies))
     assert line == (
         "alpha knows one end-of-sequence: of llama3 <|eot_id|>, and not <|end_of_text|> or <|eom_id|>; of "
-        "qwen <|im_end|>, and not <|endoftext|>. Its manual says so. No figure here counts this against it."
+        "qwen <|im_end|>, and not <|endoftext|>. Its manual says so. No figure here counts this against "
+        "alpha."
     )
     assert ends_text(TWO) == "ends with <|im_end|> or <|endoftext|>"
 
@@ -48,9 +49,11 @@ def test_the_ends_are_those_that_the_library_showed() -> None:
     )
     assert one_end_lines(info(arms, vocabularies=vocabularies, readings=readings)) == (
         "alpha knows one end-of-sequence: of qwen <|endoftext|>, and not <|im_end|>; of llama3 <|eot_id|>, "
-        "and not <|end_of_text|> or <|eom_id|>. Its manual says so. No figure here counts this against it.",
+        "and not <|end_of_text|> or <|eom_id|>. Its manual says so. No figure here counts this against "
+        "alpha.",
         f"{arm_of(some)} does not know every end-of-sequence: of llama3 <|eot_id|> and <|end_of_text|>, and "
-        "not <|eom_id|>. A file has two places. No figure here counts this against it.",
+        "not <|eom_id|>. A file has two places. No figure here counts this against "
+        f"{arm_of(some)}.",
     )
 
 

@@ -14,6 +14,7 @@ from harness.cases.subschemas import (
     at,
     has_inner_identifiers,
     is_before_2019,
+    object_subschemas,
     pointer,
     put,
     subschemas,
@@ -133,7 +134,7 @@ def _looked_at(schema: Schema, place: Path) -> Schema:
         part = at(schema, place)
     except (LookupError, TypeError):
         return schema
-    has_reference = any(isinstance(node, dict) and "$ref" in node for _, node in subschemas(part))
+    has_reference = any("$ref" in node for _, node in object_subschemas(part))
     return schema if has_reference else part
 
 

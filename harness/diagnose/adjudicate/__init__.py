@@ -210,7 +210,10 @@ def _blame(witnesses: list[Witness]) -> str:
     causes: dict[str, list[str]] = {}
     for witness in witnesses:
         causes.setdefault(f"{witness.arm or 'nobody'} {witness.kind}", []).append(witness.cause)
-    return "; ".join(f"{who} ({', '.join(what)})" for who, what in causes.items()) or "nobody is blamed"
+    return (
+        "; ".join(f"{who} ({', '.join(what)})" for who, what in causes.items())
+        or "nothing counts against a backend"
+    )
 
 
 def _planned_cases(work: _Work, vocabulary: str) -> Iterator[_PlannedCase]:

@@ -9,8 +9,8 @@ from typing import Any, Literal
 from harness.text import counted
 
 CONTRADICTED = (
-    "both validators contradict the automaton, which blames nobody there (automaton_contradicted in "
-    "witnesses.jsonl)"
+    "both validators contradict the automaton, so nothing counts against a backend there "
+    "(automaton_contradicted in witnesses.jsonl)"
 )
 
 Kind = Literal["under_constrained", "over_constrained", "validators_disagree", "automaton_contradicted"]

@@ -45,10 +45,10 @@ def text(grown: Grown, on: Console = PIPE) -> str:
     memory = f"{grown.plan.memory_bytes / 1e9:g} GB"
     parts.append(
         on.fit(
-            f"growth: `less` and `worse` mean less and worse than linear, `open` means not judged; n^b is "
+            "growth: `less` and `worse` mean less and worse than linear, `open` means not judged; n^b is "
             f"fitted to the largest sizes beside a fixed cost, with the interval of b at {LEVEL:.0%}. Sizes "
             f"larger than one that was refused or killed ({grown.plan.timeout_s:g} s, {memory}) were not "
-            f"tried."
+            "tried."
         )
     )
     if not grown.finished:
@@ -62,10 +62,10 @@ def ours_text(grown: Grown, on: Console) -> str:
     ours += [block.text for block in grown.blocks if block.status == "harness_error"]
     if not ours:
         return ""
-    counts = "counts" if len(ours) == 1 else "count"
+    counts, them = ("counts", "it") if len(ours) == 1 else ("count", "them")
     return on.fit(
         f"{counted(len(ours), 'point')} failed in our own code and {counts} against no backend; --resume "
-        f"measures them anew. The first: {one_line(ours[0], 120)}"
+        f"measures {them} anew. The first: {one_line(ours[0], 120)}"
     )
 
 

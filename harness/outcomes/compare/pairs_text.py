@@ -90,7 +90,7 @@ def _in_short(pair: Pair, on: Console) -> Iterator[tuple[str, str]]:
         worse = Counter(counted.count == "masks" for counted in pair.counted if counted.worse)
         counts = {
             "worse": worse[False],
-            "other masks": worse[True],
+            "masks that differ": worse[True],
             "changed": len(pair.counted) - worse.total(),
         }
         yield "counts", _counts(counts, "the same", is_news, on)

@@ -99,11 +99,11 @@ def compare_with_record(folder: Path, path: Path) -> Verdict:
     refuse_some_checks(folder, info)
     if different := recorded.different(info.effort, info.decode, info.seed, info.vocabularies):
         raise BadInput(
-            f"{folder} cannot be held against {path}: {different}; "
+            f"{folder} cannot be compared with {path}: {different}; "
             f"{our_command('run', '--expect', str(path))} walks as recorded"
         )
     if others := other_vocabularies(str(path), str(folder), recorded.digests, digests(info.vocabularies)):
-        raise BadInput(f"{folder} cannot be held against {path}: {'; '.join(others)}")
+        raise BadInput(f"{folder} cannot be compared with {path}: {'; '.join(others)}")
     now = recorded.as_named_of(faults_of_run(folder))
     verdict = compare_faults(recorded.arms, now)
     lost = 0 if info.shard else _not_walked(recorded.arms, now, info)

@@ -137,7 +137,7 @@ def _notes(result: Result, count: Counts, documented: list[Failing]) -> list[str
 
 def _gate(result: Result) -> xml.Element:
     """Returns the gate as a test of its own; a run that is incomplete or unproven fails it, and where there
-    is nothing to hold the run against it is skipped: a passed test would say that it held."""
+    is nothing to compare the run with it is skipped: a passed test would say that it held."""
     failed, skipped = result.gate.verdict != "ok", result.gate.has_no_base
     suite = xml.Element(
         "testsuite", name="gate", tests="1", failures=str(int(failed)), errors="0", skipped=str(int(skipped))

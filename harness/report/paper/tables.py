@@ -116,7 +116,7 @@ def masks(inputs: Inputs) -> str:
         return ""
     heads = ["Backend", "Dialect", "Cases", "Exact", r"Nothing wrong allowed (\%)", r"Nothing missing (\%)"]
     said = (
-        "Masks held against an exact reference, over the whole vocabulary. Exact: cases in which no mask "
+        "Masks compared with an exact reference, over the whole vocabulary. Exact: cases in which no mask "
         "differs but by documented policy. The last columns are the shares of places at which no token is "
         "wrongly allowed, and at which none is missing that the backend's own layout has; they have no "
         "interval, because the places of a case hang together."

@@ -100,8 +100,8 @@ FIGURES: dict[str, Title] = {
         "goodput",
         "1/s",
         "higher",
-        "It is the number of requests per second that are answered under their own grammar and within the "
-        "stated objectives; a request with a single token keeps that of TPOT.",
+        "It is the number of requests per second answered under their own grammar and within the stated "
+        "objectives; one with a single token keeps that of TPOT.",
         "vLLM request_goodput",
     ),
     "pass": Title(
