@@ -128,7 +128,7 @@ def test_over_time(made: Made, tmp_path: Path) -> None:
     assert "works on at least 2 cases fewer" in (entry.findtext(f"{{{ATOM}}}title") or "")
     assert (
         json.loads((site / "badges" / "toy-choice.json").read_text())["message"]
-        == "works on 33.3 % of 3 judged"
+        == "works on 33.3 % of 3 judged (no checks)"
     )
 
 
