@@ -29,8 +29,9 @@ from harness.backend.arm import arm, arm_names, version_key
 from harness.errors import OK, BadInput
 from harness.outcomes.endless import EndlessCounts, endless_counts
 from harness.report.tables.spelling import Count, spelling_table
+from harness.rows.folder import ROWS
 from harness.rows.row import CHECKS_MODE
-from harness.rows.store import PACKED, ROWS, packed, read_info, read_rows
+from harness.rows.store import PACKED, packed, read_info, read_rows
 
 LAYOUTS = ("compact", "spaced", "indented_2", "indented_tab", "padded", "blanks_16")
 

@@ -49,8 +49,9 @@ from harness.report.tables.instances import to_text
 from harness.report.tables.keywords import keyword_tables
 from harness.report.tables.masks import COLUMNS, masks_frame
 from harness.report.tables.spelling import spelling_frame
+from harness.rows.folder import ROWS
 from harness.rows.row import Row
-from harness.rows.store import PACKED, ROWS, packed, read_info, read_rows
+from harness.rows.store import PACKED, packed, read_info, read_rows
 from harness.text import duration
 
 ROOT = Path(__file__).resolve().parent.parent

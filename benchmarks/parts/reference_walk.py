@@ -50,9 +50,9 @@ FOLDERS: dict[str, tuple[tuple[str, ...], ...]] = {
     "maskbench": (("maskbench/maskbench/data", "maskbench/data", "maskbench"),),
     "jsts": tuple((f"json-schema-test-suite/tests/{draft}",) for draft in reversed(DRAFTS[1:])),
 }
-"""For each part the folders in which each of its suites may lie: as fetched, as a
-copy of MaskBench's own folder, or as a copy of the cases alone.
-Draft 3 is left out: the second validator does not know it."""
+"""For each part the folders in which each of its suites may lie: as fetched, as a copy of
+MaskBench's own folder, or as a copy of the cases alone. Draft 3 is left out: the second validator does not
+know it."""
 
 MEMORY_GB = 4.0
 

@@ -22,8 +22,9 @@ from harness.backend.registry import parse_spec
 from harness.errors import BadInput
 from harness.outcomes.case_state import FAILED, STATES, CaseState
 from harness.report.figures.estimates import share
+from harness.rows.folder import ROWS
 from harness.rows.row import RunInfo
-from harness.rows.store import PACKED, ROWS, has_begun, packed, read_info
+from harness.rows.store import PACKED, has_begun, packed, read_info
 from harness.text import csv_text, one_line
 
 RUN, REFUSED = "run", "refused.json"

@@ -267,8 +267,8 @@ class Adapter(ABC):
         Above them stand `vocabulary: list[bytes]`, whose last entry is end-of-sequence (`b""`), `grammar:
         str` (this grammar's text) and `walk: list[int]`; for each token of `walk`, up to the first refusal,
         they print its bytes, whether the mask allows it, and whether it is accepted. A last line that begins
-        with FORCED is a comment in disguise: what follows prints the forced text where the walk has led, and
-        stands in the scripts that are about forced text only.
+        with `# forced: ` is a comment in disguise: what follows prints the forced text where the walk has
+        led, and stands in the scripts that are about forced text only.
         """
         return ""
 
@@ -349,17 +349,6 @@ def are_tokens(answer: object, size: int) -> bool:
 ALIGNMENT = 64
 """Where a bitmask begins is a multiple of this many bytes. An engine's masks come from torch, which aligns
 them so, and a fill of others costs some percent more."""
-
-
-FORCED = "# forced: "
-"""The beginning of a last line of an adapter's script that is left out unless forced text is in question."""
-
-
-def parts_of_script(script: str) -> tuple[str, str]:
-    """Returns an adapter's script without its line that begins with FORCED, and what stands in that line,
-    which is empty where there is none."""
-    walked, _, forced = script.strip("\n").partition(f"\n{FORCED}")
-    return walked, forced
 
 
 def overrides(grammar_object: GrammarObject, method: str) -> bool:

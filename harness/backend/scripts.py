@@ -26,6 +26,15 @@ LONGEST = 20_000
 """The most characters of one script; nobody reads a longer one."""
 LOST = "its adapter ended the process that asked it, or took too long"
 HERE = "where this page was made"
+FORCED = "# forced: "
+"""The beginning of a last line of an adapter's script that is left out unless forced text is in question."""
+
+
+def parts_of_script(script: str) -> tuple[str, str]:
+    """Returns an adapter's script without its line that begins with FORCED, and what stands in that line,
+    which is empty where there is none."""
+    walked, _, forced = script.strip("\n").partition(f"\n{FORCED}")
+    return walked, forced
 
 
 @dataclass(frozen=True)

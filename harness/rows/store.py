@@ -27,8 +27,7 @@ from harness.backend.arm import Arm
 from harness.cases.case import Case
 from harness.cases.case_line import CASES_FILE, LONGEST_CASE, case_from_line
 from harness.errors import BadInput
-from harness.rows.folder import ROWS as ROWS
-from harness.rows.folder import SAMPLES
+from harness.rows.folder import ROWS, SAMPLES
 from harness.rows.line import problem_with
 from harness.rows.row import FORMAT, End, Row, RunInfo, identity, row_from_json
 from harness.rows.sessions import with_sessions

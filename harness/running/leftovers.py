@@ -9,9 +9,9 @@ from pathlib import Path
 
 from harness.cases.case_line import CASES_FILE, LONGEST_CASE, case_from_line
 from harness.errors import BadInput
-from harness.rows.folder import SAMPLES
+from harness.rows.folder import ROWS, SAMPLES
 from harness.rows.sessions import FILE as SESSIONS
-from harness.rows.store import EXPERIMENT, ROWS
+from harness.rows.store import EXPERIMENT
 from harness.running.experiment import HEAD
 from harness.shape import bounded_lines
 

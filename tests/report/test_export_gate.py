@@ -18,8 +18,9 @@ from harness.outcomes.result import result_of
 from harness.report.export import junit, summary, write
 from harness.report.page.inputs import read_inputs
 from harness.report.page.verdict import NOT_HELD, verdict
+from harness.rows.folder import ROWS
 from harness.rows.row import OUT_OF_TIME, Finding
-from harness.rows.store import PACKED, ROWS, packed
+from harness.rows.store import PACKED, packed
 
 DOCUMENTED = Finding("a_documented_check", 1, "this is documented", "known", under=3, documented=True)
 FOUND = Finding("another_check", 2, "this is wrong", "unknown", over=1)

@@ -25,8 +25,9 @@ from harness.outcomes.result import result_of
 from harness.outcomes.summary import common_solved, read_arms
 from harness.report.frames.load import TABLES
 from harness.report.tables.time import time_frame
+from harness.rows.folder import ROWS
 from harness.rows.row import VERDICT, Finding
-from harness.rows.store import PACKED, ROWS, packed, read_rows
+from harness.rows.store import PACKED, packed, read_rows
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,8 @@ from harness.report.paper.figures import figures
 from harness.report.paper.latex import ACCENTED, escape, table
 from harness.report.paper.tables import tables
 from harness.report.tables.time import time_frame
-from harness.rows.store import PACKED, ROWS, packed, read_rows
+from harness.rows.folder import ROWS
+from harness.rows.store import PACKED, packed, read_rows
 from harness.text import duration, one_line
 
 LATEX = shutil.which("pdflatex")

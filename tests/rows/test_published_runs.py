@@ -14,7 +14,8 @@ from synthetic import synthetic_run
 
 from harness.cli.main import main
 from harness.errors import OK
-from harness.rows.store import PACKED, ROWS, has_begun, packed, read_end, read_info, read_rows
+from harness.rows.folder import ROWS
+from harness.rows.store import PACKED, has_begun, packed, read_end, read_info, read_rows
 
 
 @pytest.fixture

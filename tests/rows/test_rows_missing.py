@@ -11,8 +11,9 @@ from compared import OLD, write_run
 
 from harness.cli.main import main
 from harness.errors import BadInput
+from harness.rows.folder import ROWS
 from harness.rows.resume import stored
-from harness.rows.store import PACKED, ROWS, packed, read_end, read_rows
+from harness.rows.store import PACKED, packed, read_end, read_rows
 
 
 def cut(run: Path, rows: int = 1) -> Path:

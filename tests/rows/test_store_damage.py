@@ -11,7 +11,8 @@ import synthetic
 
 from harness.errors import BadInput
 from harness.rows import store
-from harness.rows.store import PACKED, ROWS, packed, read_cases, read_end, read_info, read_rows
+from harness.rows.folder import ROWS
+from harness.rows.store import PACKED, packed, read_cases, read_end, read_info, read_rows
 
 
 @pytest.fixture

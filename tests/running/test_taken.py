@@ -14,8 +14,9 @@ from refused import behind_progress
 from harness.backend.describe import Description, describe
 from harness.cli.main import main
 from harness.errors import BAD_INPUT, OK, BadInput
+from harness.rows.folder import ROWS
 from harness.rows.row import Row, untimed
-from harness.rows.store import PACKED, ROWS, packed, read_end, read_info, read_rows
+from harness.rows.store import PACKED, packed, read_end, read_info, read_rows
 from harness.running.session import Request, run
 from harness.running.shard import Shard
 

@@ -50,8 +50,9 @@ from harness.report.export import write as export
 from harness.report.page.inputs import read_inputs
 from harness.report.page.page import write_report
 from harness.report.tables import instances as table
+from harness.rows.folder import ROWS
 from harness.rows.resume import stored
-from harness.rows.store import PACKED, ROWS, packed, read_cases, read_end, read_info, read_rows, read_samples
+from harness.rows.store import PACKED, packed, read_cases, read_end, read_info, read_rows, read_samples
 from harness.running.merge import merge
 from harness.serve.decode import show as decode_show
 from harness.serve.decode import verdicts

@@ -92,6 +92,6 @@ def others_are_right(rows: dict[tuple[str, int | None], Row]) -> bool:
 
 
 def lines_in(folder: Path) -> int:
-    """Of the file of rows, as far as it is written."""
+    """Returns how many lines the file of rows of a run has so far; 0 before it is there."""
     path = folder / "rows.jsonl"
     return path.read_bytes().count(b"\n") if path.exists() else 0

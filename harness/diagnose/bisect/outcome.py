@@ -1,6 +1,6 @@
 """Finds the first release of a backend that shows an outcome, or that is rid of a fault, by a binary search
-over the released versions, as `git bisect` does. As there, it is assumed
-that the outcome changes only once."""
+over the released versions, as `git bisect` does. As there, it is assumed that the
+outcome changes only once."""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.backend.grammar import Grammar, parts_of_script
+from harness.backend.grammar import Grammar
+from harness.backend.scripts import parts_of_script
 from harness.checks import asks_for_forced_text
 from harness.diagnose.repro.evidence import Evidence, trials
 from harness.diagnose.shrink import Outcome

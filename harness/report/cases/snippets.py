@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.backend.arm import Arm, version_key
-from harness.backend.grammar import Grammar, parts_of_script
-from harness.backend.scripts import Scripts, scripts
+from harness.backend.grammar import Grammar
+from harness.backend.scripts import Scripts, parts_of_script, scripts
 from harness.backend.vocabulary import Vocabulary
 from harness.checks import asks_for_forced_text
 from harness.report.cases.cases import WALK, first_note, vocabulary_of

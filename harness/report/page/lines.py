@@ -17,10 +17,10 @@ from harness.report.figures import charts
 from harness.report.labels import told_apart
 from harness.rows.again import resume
 from harness.rows.ends import one_end_lines
-from harness.rows.folder import SAMPLES
+from harness.rows.folder import ROWS, SAMPLES
 from harness.rows.row import End, RunInfo
 from harness.rows.sample import sample_of
-from harness.rows.store import PACKED, ROWS, is_published, published_without, why_not_whole
+from harness.rows.store import PACKED, is_published, published_without, why_not_whole
 
 
 @dataclass(frozen=True)

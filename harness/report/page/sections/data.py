@@ -13,7 +13,7 @@ from harness.report.cases.explorer import STATED
 from harness.report.page.content import Content
 from harness.report.page.lines import RunSeen
 from harness.report.page.section import Section, Values
-from harness.rows.store import ROWS
+from harness.rows.folder import ROWS
 
 
 def values(page: Content) -> Values:
