@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -309,6 +310,17 @@ def test_the_answer_is_not_lost_with_its_page(
     assert advise(advised, *out) == 2
     screen = capsys.readouterr()
     assert "llguidance works on 1 of your 2 schemas" in screen.out and "no page today" in screen.err
+
+
+def test_a_file_of_that_name_which_is_no_advice_is_not_overwritten(
+    advised: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = advised / "mine"
+    folder.mkdir()
+    (folder / FILE).write_text('{"mine": true}')
+    assert advise(advised, "--backends", "llguidance", "--out", str(folder)) == 2
+    assert "no advice of ours" in capsys.readouterr().err
+    assert (folder / FILE).read_text() == '{"mine": true}' and os.listdir(folder) == [FILE]
 
 
 def test_an_advice_that_was_changed_is_one_line(advised: Path) -> None:

@@ -15,7 +15,7 @@ from harness.cases.suite import find_suite, refuse_unreadable
 from harness.diagnose.advise.engines import Offer, offer_of
 from harness.diagnose.advise.max_tokens import CaseBudget, largest_budget
 from harness.diagnose.advise.rewritten import Answers, Change, rewritten
-from harness.diagnose.advise.stored import WHOSE, StoredAdvice, verb_for, write_advice
+from harness.diagnose.advise.stored import WHOSE, StoredAdvice, stored_advice, verb_for, write_advice
 from harness.diagnose.advise.unsatisfiable import unsatisfiable_of
 from harness.errors import BadInput
 from harness.outcomes.answer import Answer, BackendAnswer, read_answer
@@ -164,6 +164,8 @@ def advise(
             f'advice is about one tokenizer, not "{EVERY}": name the one that you serve; '
             "`grammarbench run --vocabularies all` compares them"
         )
+    if out is not None:
+        stored_advice(out)  # raises: a file of this name that is not ours is not overwritten
     # A mistake in a source is told before all backends are looked at; one of a model, by the run.
     names = [source for source in sources if Path(source).exists() or not NAMED.fullmatch(source)]
     refuse_unreadable(find_suite(source_of(name)) for name in names)

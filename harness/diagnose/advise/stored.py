@@ -90,8 +90,10 @@ def stored_advice(folder: Path) -> StoredAdvice | None:
     if not path.is_file():
         return None
     if path.stat().st_size > LONGEST_LINE:
-        raise BadInput(f"{path}: larger than any advice that we write")
+        raise BadInput(f"{path}: larger than any advice that we write; move it away")
     try:
         return shaped(StoredAdvice, json_line(path.read_bytes(), str(path)))
     except ValueError as error:
-        raise BadInput(f"{path}: no advice ({error}); the file was changed or damaged") from error
+        raise BadInput(
+            f"{path}: no advice of ours ({error}); the file is damaged, or is another; move it away"
+        ) from error
