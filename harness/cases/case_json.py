@@ -10,9 +10,10 @@ from typing import Any
 
 from harness.backend.grammar import Dialect, Grammar
 from harness.backend.tag_formats import FormatError, has_format, read_tag
+from harness.cases.answers import Answer, answers
 from harness.cases.bare_schema import SCHEMA_KEYWORDS, is_schema
 from harness.cases.case import CASE_KEYS, GRAMMAR_KEYS, Case, Instance, Literal, case_id, json_text
-from harness.cases.requests import Answer, answers, is_request_for_nothing, requests_in, unheld_place
+from harness.cases.requests import is_request_for_nothing, requests_in, unheld_place
 from harness.cases.tool_lists import built_in, tool_grammar, tool_list
 from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge.drafts import DRAFT_URIS, DRAFTS

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from request_bodies import CITY, FORM, UNNAMED, WEATHER, read
 
-from harness.cases.requests import PLACES, WRAPPERS
+from harness.cases.answers import PLACES
+from harness.cases.requests import WRAPPERS
 from harness.cli.main import main
 from harness.errors import BadInput
 
