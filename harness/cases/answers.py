@@ -5,35 +5,106 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any
 
 from harness.cases.bare_schema import is_schema, is_type
 from harness.cases.case import json_text
 from harness.cases.json_reading import parse_if_text
 from harness.cases.subschemas import without_keys
-from harness.cases.tool_lists import format_of_custom, of_openapi
+from harness.cases.tool_lists import format_of_custom, is_marked, of_openapi
 from harness.errors import BadInput
+
+NEAR = 0.85
+"""The likeness (difflib's ratio) from which on a key is taken for a misspelt one of a request."""
 
 Answer = tuple[str, str, Any]
 """The name (empty: none), the key of a case that has such a grammar, and the grammar."""
 
 
-def answers(request: object, where: str) -> list[Answer]:
-    """Returns what the answer to a request is held to, where it says so; a `response_format` may stand alone.
+def answers(values: Iterable[object], where: str) -> list[Answer]:
+    """Returns what the answer to a request is held to, from the request and what it wraps; a
+    `response_format` may stand alone.
 
-    Raises BadInput, its text starting with `where`.
+    Raises BadInput, its text starting with `where`, also where something stands at the place of a format and
+    is not read, and for a key of a request that may be misspelt.
     """
-    if not isinstance(request, dict) or is_schema(request) or format_of_custom(request) is not None:
-        return []
-    if request.get("type") == "json_schema" and "json_schema" in request:
-        request = {"response_format": request}
-    request = _unpacked(request, OUTER_TEXTS, f'{where}: "')
-    found = (
-        read(value, f'{where}: "{place}"')
+    requests = [
+        _unpacked(value, OUTER_TEXTS, f'{where}: "')
+        for value in map(_as_request, values)
+        if isinstance(value, dict) and not is_schema(value) and format_of_custom(value) is None
+    ]
+    found = [_answers_of(request, where) for request in requests]
+    if any("tools" in request or is_marked(request) for request in requests):
+        for request, read in zip(requests, found, strict=True):
+            _refuse_unread(request, read, where)
+    if any(map(is_known, requests)):
+        _refuse_misspelt(requests, where)
+    return [answer for read in found for answer in read.values()]
+
+
+def is_known(request: dict[str, Any]) -> bool:
+    """Is this a request to a model server by its keys, or by having no tools where it may have some?"""
+    return is_marked(request) or request.get("tools") in ([], "[]")
+
+
+def _as_request(value: object) -> object:
+    """Returns a `response_format` that stands alone as a request with it, and every other value as it is."""
+    is_format = isinstance(value, dict) and value.get("type") == "json_schema" and "json_schema" in value
+    return {"response_format": value} if is_format else value
+
+
+def _answers_of(request: dict[str, Any], where: str) -> dict[str, Answer]:
+    """Returns what the request says that its answer is held to, each under its place. Raises BadInput."""
+    found = {
+        place: read(value, f'{where}: "{place}"')
         for place, read in PLACES.items()
         if (value := _at(request, place)) not in (None, "")
-    )
-    return [answer for answer in found if answer is not None]
+    }
+    return {place: answer for place, answer in found.items() if answer is not None}
+
+
+def _refuse_unread(request: dict[str, Any], read: Iterable[str], where: str) -> None:
+    """Raises BadInput for what stands where nothing but a format stands, and is not among the places that
+    were read."""
+    places = [f"{place}." for place in read]
+    for place in ANSWERING:
+        held = _at(request, place)
+        if held is None or any(each.startswith(f"{place}.") for each in places):
+            continue
+        what = f'{where}: "{place}"'
+        if _holds(_object(held, what)):
+            raise BadInput(f"{what} is {json_text(held)[:60]}, in which nothing is read")
+
+
+def _holds(value: object) -> bool:
+    """Does this say something at the place of a format? Text is part of a prompt there, and a mode of the
+    server holds an answer to no schema."""
+    if not isinstance(value, dict):
+        return not isinstance(value, str | bool) and value not in (None, [])
+    if value.get("type") in MODES or value.get("json_object") is True:
+        return any(isinstance(each, dict | list) and each for each in value.values())
+    return any(each not in (None, "", [], {}, False) for each in value.values())
+
+
+def _refuse_misspelt(requests: Iterable[dict[str, Any]], where: str) -> None:
+    """Raises BadInput for a key that may be meant for one that holds a format, or a schema in a case of ours.
+    Keys with a value that can be no format are not compared."""
+    for request in requests:
+        for key, value in request.items():
+            if not isinstance(value, dict) and not key.startswith("guided"):
+                continue
+            if meant := _meant(key[:60]):
+                raise BadInput(f'{where}: a key that is not read; is "{key[:60]}" a misspelt "{meant}"?')
+
+
+@lru_cache(4096)
+def _meant(key: str) -> str:
+    """Returns the key that this one may be meant for; empty if that is none, or if it is that key."""
+    known = [place for place in (*ANSWERING, "schema") if "." not in place]
+    close = get_close_matches(key, known, 1, NEAR)
+    return close[0] if close and close[0] != key else ""
 
 
 def _unpacked(value: Any, keys: Iterable[str], before: str) -> Any:
@@ -178,17 +249,22 @@ stand, the first one first. `regex` is for Perplexity, Together, Text Generation
 `regex_schema` for LMDeploy, `ebnf` for TensorRT-LLM, `grammar` for OpenAI, Fireworks and MLC, and `json` for
 Text Generation Inference and TensorRT-LLM."""
 
+MODES = ("text", "json_object")
+"""The types of a `response_format` that need no schema."""
+
 ANSWERING = (
     "response_format",
-    "output_format",
+    "text.format",
     "format",
+    "output_format",
+    "output_config.format",
     "structured_outputs",
     "guided_json",
     "guided_regex",
     "guided_choice",
     "guided_grammar",
 )
-"""The keys of a request that hold nothing but what its answer is held to."""
+"""The places of a request that hold nothing but what its answer is held to."""
 TEXTS: dict[str, tuple[str, ...]] = {
     "structured_outputs": (),
     "guided_decoding": (),

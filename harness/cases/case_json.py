@@ -96,8 +96,7 @@ def _cases_of_request(value: object, stem: str, where: str, draft: str | None) -
             left_out.append(f"tool {number} ({kind}) of {where}")
         else:
             found.append(tool_grammar(tool, f"{where}: tool {number}"))
-    for request in requests:
-        found += answers(request, where)
+    found += answers(requests, where)
     return [
         replace(
             _case({key: grammar}, name or stem, where, draft),

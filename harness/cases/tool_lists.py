@@ -44,6 +44,7 @@ MARKS = tuple(
         "messages",
         "contents",
         "sampling_params",
+        "model tools",
         "model input",
         "model prompt",
         "inputs parameters",

@@ -27,6 +27,12 @@ FREE: dict[str, dict[str, Any]] = {
     "with modes and templates": {"messages": [], "format": "json", "output_format": "{answer}"},
     "Ollama's": {"model": "m", "messages": [], "format": ""},
     "vLLM's, all empty": {"messages": [], "structured_outputs": {"json": None, "regex": ""}},
+    "vLLM's, of any JSON": {"messages": [], "structured_outputs": {"json_object": True, "_backend": "x"}},
+    "vLLM's, with switches that are off": {
+        "messages": [],
+        "structured_outputs": {"json": None, "disable_any_whitespace": False},
+    },
+    "OpenRouter's": {"messages": [], "structured_outputs": True},
     "with a search alone": {"messages": [], "tools": [{"type": "web_search"}]},
 }
 

@@ -261,7 +261,7 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "a misspelt format": (
         {"messages": [], "response_fromat": FORM},
-        'a request without tools or a format; is "response_fromat" a misspelt "response_format"?',
+        'a key that is not read; is "response_fromat" a misspelt "response_format"?',
     ),
     "the name of a file": ({"json_schema": "./schema.json", "out": "x"}, "neither a case nor a JSON Schema"),
     "the name of a language": ({"name": "x", "grammar": "english"}, "neither a case nor a JSON Schema"),
@@ -296,6 +296,38 @@ def test_a_bad_answer_gets_one_line(name: str, tmp_path: Path) -> None:
         read(tmp_path, value)
     assert said in str(caught.value) and "request.json" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+UNREAD: dict[str, dict[str, Any]] = {
+    "a misspelt format": {"response_fromat": FORM},
+    "a misspelt key of vLLM's": {"guided_jsn": CITY},
+    "a format without a type": {"response_format": {"schema": CITY}},
+    "what stands inside a format": {"response_format": {"name": "answer", "schema": CITY, "strict": True}},
+    "the text of one": {"response_format": json.dumps({"schema": CITY})},
+    "a misspelt schema": {"response_format": {"type": "json_object", "shema": CITY}},
+    "a format of Responses without a type": {"text": {"format": {"name": "answer", "schema": CITY}}},
+    "Anthropic's without a type": {"output_config": {"format": {"schema": CITY}}},
+    "a misspelt constraint beside JSON mode": {"structured_outputs": {"json_object": True, "jsn": CITY}},
+}
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_a_format_that_is_not_read_is_refused_also_beside_tools(name: str, tmp_path: Path) -> None:
+    """A schema of the user's is never dropped silently."""
+    refused = []
+    for tools in ([], [WEATHER]):
+        with pytest.raises(BadInput) as caught:
+            read(tmp_path, {"model": "m", "messages": [], "tools": tools, **UNREAD[name]})
+        refused.append(str(caught.value))
+        assert "in which nothing is read" in refused[-1] or "a key that is not read; is " in refused[-1]
+    assert refused[0] == refused[1]
+
+
+def test_a_list_of_tools_may_have_keys_of_its_own(tmp_path: Path) -> None:
+    (case,) = read(tmp_path, {"tools": [WEATHER], "formats": {"a": 1}, "schemas": {"a": CITY}})
+    assert case.name == "weather"
+    with pytest.raises(BadInput, match=r'"response_format" is {"schema": .*, in which nothing is read'):
+        read(tmp_path, {"tools": [WEATHER], "response_format": {"schema": CITY}})
 
 
 @pytest.mark.parametrize("held", [[], {"required": "please fill in"}])
