@@ -81,11 +81,22 @@ def _refuse_unread(request: dict[str, Any], read: Iterable[str], where: str) -> 
 def _holds(value: object) -> bool:
     """Does this say something at the place of a format? Text is part of a prompt there, and a mode of the
     server holds an answer to no schema."""
+    if (forms := _forms(value)) != [value]:
+        return any(isinstance(each, str) or _holds(each) for each in forms)
     if not isinstance(value, dict):
-        return not isinstance(value, str | bool) and value not in (None, [])
+        return not isinstance(value, str | bool) and value is not None
+    if value.get("type") in NO_TEXT:
+        return False
     if value.get("type") in MODES or value.get("json_object") is True:
-        return any(isinstance(each, dict | list) and each for each in value.values())
-    return any(each not in (None, "", [], {}, False) for each in value.values())
+        return any(isinstance(each, dict | list) and _is_chosen(each) for each in value.values())
+    return _is_chosen(value)
+
+
+def _is_chosen(value: object) -> bool:
+    """Is this anything but empty, or an object of which nothing is chosen?"""
+    if isinstance(value, dict):
+        return any(map(_is_chosen, value.values()))
+    return value not in (None, "", [], False)
 
 
 def _refuse_misspelt(requests: Iterable[dict[str, Any]], where: str) -> None:
@@ -141,33 +152,88 @@ def _object(value: Any, what: str) -> Any:
 
 def _form(value: Any, what: str) -> Answer | None:
     """Reads a `response_format`, or what has its place, which in Ollama's requests is a schema."""
-    value = _object(value, what)
+    found = [answer for each in _forms(_object(value, what)) if (answer := _one_form(each, what)) is not None]
+    if len(found) > 1:
+        raise BadInput(f"{what} has {len(found)} schemas; write a request for each")
+    return found[0] if found else None
+
+
+def _forms(value: Any) -> list[Any]:
+    """Returns the formats of which a value consists. Gemini has one for each kind of output: in a list, or
+    each under the name of its kind."""
+    if isinstance(value, list):
+        return [form for each in value for form in _forms(each)]
+    if isinstance(value, dict) and value and all(_is_output(key, each) for key, each in value.items()):
+        return [{"type": key, **each} for key, each in value.items() if each is not None]
+    return [value]
+
+
+def _is_output(key: str, value: object) -> bool:
+    """Is this what Gemini's format says of a kind of output?"""
+    return key in OUTPUTS and (value is None or (isinstance(value, dict) and "type" not in value))
+
+
+def _one_form(value: Any, what: str) -> Answer | None:
     kind = value.get("type") if isinstance(value, dict) else None
     if kind == "structural_tag":
         return _tag(value, what)
+    if kind in ("json_schema", "json_object"):
+        return _form_with_schema(value, what)
+    if kind in OUTPUTS:
+        held = value.get("schema") if kind == "text" else None
+        return _schema(held, what) if held else None
     if isinstance(kind, str) and kind in FORMS:
-        read, places = FORMS[kind]
-        for place in places:
-            if (held := _at(value, place)) not in (None, ""):
-                return read(held, f'{what}: "{place}"')
-        raise BadInput(f'{what} is of type {kind} and has no "{places[-1]}"')
-    if kind not in ("json_schema", "json_object"):
-        if isinstance(kind, str) and kind != "text" and not is_type(kind):
-            raise BadInput(
-                f"{what} is of type {json_text(kind)[:60]}, which is not read; write a JSON Schema, or one "
-                f"of the types json_schema, json_object, structural_tag, {', '.join(FORMS)} and text"
-            )
-        return _schema(value, what) if is_schema(value) else None
-    beside = value.get("json_schema") or value.get("value")
+        return _form_of_type(value, what)
+    if isinstance(kind, str) and not is_type(kind):
+        raise BadInput(
+            f"{what} is of type {json_text(kind)[:60]}, which is not read; write a JSON Schema, or one "
+            f"of the types json_schema, json_object, structural_tag, {', '.join(FORMS)} and text"
+        )
+    return _schema(value, what) if is_schema(value) else None
+
+
+def _form_with_schema(value: dict[str, Any], what: str) -> Answer | None:
+    """Reads a format of the type json_schema or json_object, whose schema has a name beside it, or stands
+    where both could stand, as Cloudflare has it."""
+    beside = value.get("json_schema") or value.get("jsonSchema") or value.get("value")
     inner = parse_if_text(beside or value, what)
-    schema = inner.get("schema") if isinstance(inner, dict) else None
-    schema = parse_if_text(schema, what) if schema != "" else None
-    if isinstance(schema, dict | bool):
-        return str(inner.get("name") or ""), "schema", schema
-    if kind == "json_object":
-        return _schema(inner, what) if beside and is_schema(inner) else None
+    if (named := _named(inner, what)) is not None:
+        return named
+    if beside and is_schema(inner):
+        return _schema(inner, what)
+    if value["type"] == "json_object":
+        return None
     written = '"json_schema": {"name", "schema"}' if "response_format" in what else '"name", "schema"'
     raise BadInput(f'{what} has no schema; write {{"type": "json_schema", {written}}}, or the schema alone')
+
+
+def _named(value: Any, what: str) -> Answer | None:
+    """Reads a schema, which may be text, with a name beside it; None where there is no schema. Mistral's
+    clients call it by another name than their server does."""
+    if not isinstance(value, dict):
+        return None
+    held = next((value[key] for key in SCHEMA_AT if value.get(key) not in (None, "")), None)
+    schema = parse_if_text(held, what)
+    return (str(value.get("name") or ""), "schema", schema) if isinstance(schema, dict | bool) else None
+
+
+def _form_of_type(value: dict[str, Any], what: str) -> Answer | None:
+    """Reads a format of one of the further types; one of any JSON has no schema."""
+    read, places = FORMS[value["type"]]
+    for place in places:
+        if (held := _at(value, place)) not in (None, ""):
+            name, key, grammar = read(held, f'{what}: "{place}"')
+            return name or str(value.get("name") or ""), key, grammar
+    if value["type"] in MODES and not _holds(value):
+        return None
+    raise BadInput(f'{what} is of type {value["type"]} and has no "{places[-1]}"')
+
+
+def _form_of_converse(value: Any, what: str) -> Answer:
+    """Reads what Bedrock's Converse has, where the schema is text."""
+    if (named := _named(parse_if_text(value, what), what)) is None:
+        raise BadInput(f'{what} has no "schema"')
+    return named
 
 
 def _schema(value: Any, what: str) -> Answer:
@@ -247,18 +313,29 @@ FORMS: dict[str, tuple[Callable[[Any, str], Answer], tuple[str, ...]]] = {
 """The further types of a `response_format`, each with what reads its value and the places at which that may
 stand, the first one first. `regex` is for Perplexity, Together, Text Generation Inference and TensorRT-LLM,
 `regex_schema` for LMDeploy, `ebnf` for TensorRT-LLM, `grammar` for OpenAI, Fireworks and MLC, and `json` for
-Text Generation Inference and TensorRT-LLM."""
+Text Generation Inference, TensorRT-LLM and the AI SDK."""
 
-MODES = ("text", "json_object")
+NO_TEXT = ("image", "audio")
+"""The kinds of output of which Gemini's format may speak beside text."""
+OUTPUTS = ("text", *NO_TEXT)
+"""All of them; text may have a schema."""
+MODES = (*OUTPUTS, "json_object", "json")
 """The types of a `response_format` that need no schema."""
+SCHEMA_AT = ("schema", "schema_definition", "schemaDefinition")
+"""The keys of a schema that has a name beside it, in requests and in Mistral's clients."""
 
 ANSWERING = (
     "response_format",
+    "responseFormat",
     "text.format",
     "format",
     "output_format",
     "output_config.format",
+    "outputConfig.textFormat",
+    "generationConfig.responseFormat",
+    "generation_config.response_format",
     "structured_outputs",
+    "guided_decoding",
     "guided_json",
     "guided_regex",
     "guided_choice",
@@ -273,7 +350,7 @@ TEXTS: dict[str, tuple[str, ...]] = {
 }
 """The keys whose value may be the text of an object, each with such keys in that object. A prompt may begin
 with a brace too, under `text`."""
-OUTER_TEXTS = ("structured_outputs", "generationConfig", "sampling_params")
+OUTER_TEXTS = ("structured_outputs", "guided_decoding", "generationConfig", "sampling_params")
 """The keys of `TEXTS` that stand in the request itself, and not in another object of it."""
 
 OF_VLLM: dict[str, Callable[[Any, str], Answer]] = {
@@ -289,36 +366,44 @@ OF_GEMINI: dict[str, Callable[[Any, str], Answer]] = {
     "responseJsonSchema": _schema,
     "response_schema": _openapi,
     "response_json_schema": _schema,
+    "_responseJsonSchema": _schema,
 }
 """The keys of Gemini's configuration, and how the value of each is read."""
 
 PLACES: dict[str, Callable[[Any, str], Answer | None]] = {
-    # OpenAI's two interfaces, Ollama's, and Anthropic's before and after it was renamed
+    # OpenAI's two interfaces, Ollama's, Anthropic's before and after it was renamed, and Bedrock's Converse
     "response_format": _form,
     "text.format": _form,
     "format": _form,
     "output_format": _form,
     "output_config.format": _form,
+    "outputConfig.textFormat.structure.jsonSchema": _form_of_converse,
+    # what clients in JavaScript write, as the AI SDK for its providers
+    "responseFormat": _form,
     # vLLM's, those of its class in Python, and what it had until 0.12
     **{
         f"{holder}.{key}": read
         for holder in (
             "structured_outputs",
+            "guided_decoding",
             "sampling_params.structured_outputs",
             "sampling_params.guided_decoding",
         )
         for key, read in OF_VLLM.items()
     },
-    "guided_json": _schema,
-    "guided_regex": _regex,
-    "guided_choice": _choice,
-    "guided_grammar": _grammar,
+    **{
+        f"{holder}guided_{key}": OF_VLLM[key]
+        for holder in ("", "sampling_params.")
+        for key in ("json", "regex", "choice", "grammar")
+    },
     # Gemini's, and those of its SDKs
     **{
         f"{holder}.{key}": read
         for holder in ("generationConfig", "generation_config", "config")
         for key, read in OF_GEMINI.items()
     },
+    "generationConfig.responseFormat": _form,
+    "generation_config.response_format": _form,
     # SGLang's
     "sampling_params.json_schema": _schema,
     "sampling_params.regex": _regex,

@@ -32,6 +32,16 @@ FREE: dict[str, dict[str, Any]] = {
         "messages": [],
         "structured_outputs": {"json": None, "disable_any_whitespace": False},
     },
+    "Gemini's, of a picture": {
+        "contents": [],
+        "generationConfig": {"responseFormat": {"image": {"a": {"b": 1}}}},
+    },
+    "Gemini's, of any JSON": {
+        "model": "m",
+        "input": "x",
+        "response_format": {"type": "text", "mime_type": "a"},
+    },
+    "the AI SDK's, of any JSON": {"messages": [], "responseFormat": {"type": "json"}},
     "OpenRouter's": {"messages": [], "structured_outputs": True},
     "with a search alone": {"messages": [], "tools": [{"type": "web_search"}]},
 }

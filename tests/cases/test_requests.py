@@ -15,11 +15,14 @@ from harness.cases.requests import WRAPPERS
 from harness.cli.main import main
 from harness.errors import BadInput
 
-OPENAPI = {"type": "OBJECT", "properties": {"city": {"type": "STRING"}}, "required": ["city"]}
+OPENAPI: dict[str, Any] = {"type": "OBJECT", "properties": {"city": {"type": "STRING"}}, "required": ["city"]}
 FLAT = {"type": "json_schema", "name": "answer", "schema": CITY}
 EBNF, LARK = 'root ::= "a"', 'start: "a"'
 COMMENTED = f"// not ::=\n{LARK} # not ::=\n"
 TAG = {"format": {"type": "const_string", "value": "a"}}
+OF_GEMINI = {"type": "text", "mime_type": "application/json", "schema": CITY}
+BY_OUTPUT = {"text": {"mimeType": "application/json", "schema": CITY}}
+OF_MISTRAL = {"name": "answer", "schema_definition": CITY, "description": None, "strict": True}
 OLD_TAG = {"triggers": ["<"], "structures": [{"begin": "<a>", "schema": CITY, "end": "</a>"}]}
 
 OF_VLLM: dict[str, list[tuple[Any, str, Any]]] = {
@@ -28,6 +31,12 @@ OF_VLLM: dict[str, list[tuple[Any, str, Any]]] = {
     "choice": [(["a", "b"], "choice", ["a", "b"])],
     "grammar": [(EBNF, "ebnf", EBNF), (LARK, "lark", LARK)],
     "structural_tag": [(json.dumps(TAG), "structural_tag", TAG)],
+}
+OF_OLDER_VLLM: dict[str, list[tuple[Any, str, Any]]] = {
+    "json": [(CITY, "json_schema", CITY), ("true", "json_schema", True)],
+    "regex": [("[a-z]+", "regex", "[a-z]+")],
+    "choice": [(["a", "b"], "choice", ["a", "b"])],
+    "grammar": [(EBNF, "ebnf", EBNF), (LARK, "lark", LARK), (COMMENTED, "lark", COMMENTED)],
 }
 ANSWERS: dict[str, list[tuple[Any, str, Any]]] = {
     "response_format": [
@@ -41,6 +50,10 @@ ANSWERS: dict[str, list[tuple[Any, str, Any]]] = {
         ({"type": "json_schema", "value": {"name": "answer", "schema": CITY}}, "json_schema", CITY),
         ({"type": "json", "value": CITY}, "json_schema", CITY),
         ({"type": "json", "schema": CITY}, "json_schema", CITY),
+        ({"type": "json_schema", "json_schema": CITY}, "json_schema", CITY),
+        ({"type": "json_schema", "json_schema": OF_MISTRAL}, "json_schema", CITY),
+        (OF_GEMINI, "json_schema", CITY),
+        ([OF_GEMINI, {"type": "image", "image_config": {"aspect_ratio": "1:1"}}], "json_schema", CITY),
         ({"type": "regex", "regex": {"regex": "[a-z]+"}}, "regex", "[a-z]+"),
         ({"type": "regex", "regex": "[a-z]+"}, "regex", "[a-z]+"),
         ({"type": "regex", "pattern": "[a-z]+"}, "regex", "[a-z]+"),
@@ -56,18 +69,46 @@ ANSWERS: dict[str, list[tuple[Any, str, Any]]] = {
     "format": [(CITY, "json_schema", CITY), (FLAT, "json_schema", CITY)],
     "output_format": [(UNNAMED, "json_schema", CITY)],
     "output_config.format": [(UNNAMED, "json_schema", CITY)],
+    "outputConfig.textFormat.structure.jsonSchema": [
+        ({"name": "answer", "description": "d", "schema": json.dumps(CITY)}, "json_schema", CITY),
+    ],
+    "responseFormat": [
+        ({"type": "json", "name": "answer", "schema": CITY}, "json_schema", CITY),
+        ({"type": "json", "schema": CITY}, "json_schema", CITY),
+        (
+            {"type": "json_schema", "jsonSchema": {"name": "answer", "schemaDefinition": CITY}},
+            "json_schema",
+            CITY,
+        ),
+    ],
     **{f"structured_outputs.{key}": found for key, found in OF_VLLM.items()},
+    **{f"guided_decoding.{key}": found for key, found in OF_VLLM.items()},
     **{f"sampling_params.structured_outputs.{key}": found for key, found in OF_VLLM.items()},
     **{f"sampling_params.guided_decoding.{key}": found for key, found in OF_VLLM.items()},
-    "guided_json": [(CITY, "json_schema", CITY), ("true", "json_schema", True)],
-    "guided_regex": [("[a-z]+", "regex", "[a-z]+")],
-    "guided_choice": [(["a", "b"], "choice", ["a", "b"])],
-    "guided_grammar": [(EBNF, "ebnf", EBNF), (LARK, "lark", LARK), (COMMENTED, "lark", COMMENTED)],
     **{
-        f"{holder}.{key}": [(OPENAPI if key.lower().endswith("eschema") else CITY, "json_schema", CITY)]
-        for holder in ("generationConfig", "generation_config", "config")
-        for key in ("responseSchema", "responseJsonSchema", "response_schema", "response_json_schema")
+        f"{holder}guided_{key}": found
+        for holder in ("", "sampling_params.")
+        for key, found in OF_OLDER_VLLM.items()
     },
+    **{
+        f"{holder}.{key}": [(OPENAPI if "json" not in key.lower() else CITY, "json_schema", CITY)]
+        for holder in ("generationConfig", "generation_config", "config")
+        for key in (
+            "responseSchema",
+            "responseJsonSchema",
+            "response_schema",
+            "response_json_schema",
+            "_responseJsonSchema",
+        )
+    },
+    "generationConfig.responseFormat": [
+        (BY_OUTPUT, "json_schema", CITY),
+        ([BY_OUTPUT], "json_schema", CITY),
+        ({**BY_OUTPUT, "image": {"aspectRatio": "1:1"}, "audio": None}, "json_schema", CITY),
+    ],
+    "generation_config.response_format": [
+        ({"text": {"mime_type": "application/json", "schema": CITY}}, "json_schema", CITY),
+    ],
     "sampling_params.json_schema": [(json.dumps(CITY), "json_schema", CITY)],
     "sampling_params.regex": [("[a-z]+", "regex", "[a-z]+")],
     "sampling_params.ebnf": [(EBNF, "ebnf", EBNF)],
@@ -280,6 +321,22 @@ BAD: dict[str, tuple[Any, str]] = {
         {"tools": [{"type": "fucntion", "name": "x"}], "response_format": FORM},
         'tool 1 is of type "fucntion", which is not read; leave it out, or make it a "function"',
     ),
+    "a further type that needs its value": (
+        request("response_format", {"type": "json", "shema": CITY}),
+        '"response_format" is of type json and has no "schema"',
+    ),
+    "two schemas for one kind of output": (
+        request("response_format", [OF_GEMINI, OF_GEMINI]),
+        '"response_format" has 2 schemas; write a request for each',
+    ),
+    "a list without a format": (
+        request("response_format", ["json"]),
+        '"response_format" is ["json"], in which nothing is read',
+    ),
+    "Converse's format without its schema": (
+        request("outputConfig.textFormat.structure.jsonSchema", {"name": "answer"}),
+        '"outputConfig.textFormat.structure.jsonSchema" has no "schema"',
+    ),
     "nothing": (request("output_format", {"type": "json_schema"}), '"output_format" has no schema; write'),
     "a mode": (request("format", "json"), "request.json is a request without tools or a format that is read"),
     "text alone": (
@@ -306,6 +363,8 @@ UNREAD: dict[str, dict[str, Any]] = {
     "the text of one": {"response_format": json.dumps({"schema": CITY})},
     "a misspelt schema": {"response_format": {"type": "json_object", "shema": CITY}},
     "a format of Responses without a type": {"text": {"format": {"name": "answer", "schema": CITY}}},
+    "Converse's without its structure": {"outputConfig": {"textFormat": {"jsonSchema": {"schema": "{}"}}}},
+    "Gemini's with a misspelt schema": {"generationConfig": {"responseFormat": {"text": {"shema": CITY}}}},
     "Anthropic's without a type": {"output_config": {"format": {"schema": CITY}}},
     "a misspelt constraint beside JSON mode": {"structured_outputs": {"json_object": True, "jsn": CITY}},
 }
@@ -372,6 +431,21 @@ def test_objects_on_the_way_to_a_format_may_be_text(tmp_path: Path) -> None:
     broken = {"text": "x", "sampling_params": {"guided_decoding": '{"schema"'}}
     with pytest.raises(BadInput, match=r'"sampling_params\.guided_decoding" is text that is no JSON'):
         read(tmp_path, broken)
+
+
+def test_the_arguments_of_googles_sdk_have_a_format(tmp_path: Path) -> None:
+    for key in ("response_format", "responseFormat"):
+        config = {key: {"text": {"mime_type": "application/json", "schema": CITY}}}
+        (case,) = read(tmp_path, {"model": "m", "contents": "x", "config": config})
+        assert json.loads(case.grammar.text) == CITY
+
+
+def test_a_dump_of_vllms_parameters_is_read(tmp_path: Path) -> None:
+    """It has no key that marks a request, and names what was not chosen."""
+    guided = {"json": CITY, "regex": None, "choice": None, "grammar": None, "backend": "xgrammar"}
+    for value in (guided, json.dumps(guided)):
+        (case,) = read(tmp_path, {"n": 1, "temperature": 0.0, "guided_decoding": value})
+        assert json.loads(case.grammar.text) == CITY
 
 
 def test_a_function_may_have_no_parameters(tmp_path: Path) -> None:
