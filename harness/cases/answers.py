@@ -60,7 +60,7 @@ def _answers_of(request: dict[str, Any], where: str) -> dict[str, Answer]:
     found = {
         place: read(value, f'{where}: "{place}"')
         for place, read in PLACES.items()
-        if (value := _at(request, place)) not in (None, "")
+        if (value := at_place(request, place)) not in (None, "")
     }
     return {place: answer for place, answer in found.items() if answer is not None}
 
@@ -70,11 +70,11 @@ def _refuse_unread(request: dict[str, Any], read: Iterable[str], where: str) -> 
     were read."""
     places = [f"{place}." for place in read]
     for place in ANSWERING:
-        held = _at(request, place)
+        held = at_place(request, place)
         if held is None or any(each.startswith(f"{place}.") for each in places):
             continue
         what = f'{where}: "{place}"'
-        if _holds(_object(held, what)):
+        if _holds(object_of_text(held, what)):
             raise BadInput(f"{what} is {json_text(held)[:60]}, in which nothing is read")
 
 
@@ -124,35 +124,40 @@ def _unpacked(value: Any, keys: Iterable[str], before: str) -> Any:
     if not isinstance(value, dict):
         return value
     return value | {
-        key: _unpacked(_object(value[key], f'{before}{key}"'), TEXTS[key], f"{before}{key}.")
+        key: _unpacked(object_of_text(value[key], f'{before}{key}"'), TEXTS[key], f"{before}{key}.")
         for key in keys
         if key in value
     }
 
 
-def _at(value: Any, place: str) -> Any:
+def at_place(value: Any, place: str) -> Any:
     """Returns what stands at a place of an object; None where nothing does."""
     for key in place.split("."):
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
-def _object(value: Any, what: str) -> Any:
+def object_of_text(value: Any, what: str) -> Any:
     """Returns the object whose JSON a text is, and every other value as it is, such as a template of a
-    prompt. Raises BadInput for a text that begins with a brace, has the word `schema`, and is no JSON."""
+    prompt. Raises BadInput for a text that begins with a brace, speaks of a schema or of tools, and is no
+    JSON."""
     if not isinstance(value, str) or not value.lstrip().startswith("{"):
         return value
     try:
         return parse_if_text(value, what)
     except BadInput:
-        if "schema" in value:
+        if "schema" in value or '"tools"' in value:
             raise
         return value
 
 
 def _form(value: Any, what: str) -> Answer | None:
     """Reads a `response_format`, or what has its place, which in Ollama's requests is a schema."""
-    found = [answer for each in _forms(_object(value, what)) if (answer := _one_form(each, what)) is not None]
+    found = [
+        answer
+        for each in _forms(object_of_text(value, what))
+        if (answer := _one_form(each, what)) is not None
+    ]
     if len(found) > 1:
         raise BadInput(f"{what} has {len(found)} schemas; write a request for each")
     return found[0] if found else None
@@ -221,7 +226,7 @@ def _form_of_type(value: dict[str, Any], what: str) -> Answer | None:
     """Reads a format of one of the further types; one of any JSON has no schema."""
     read, places = FORMS[value["type"]]
     for place in places:
-        if (held := _at(value, place)) not in (None, ""):
+        if (held := at_place(value, place)) not in (None, ""):
             name, key, grammar = read(held, f'{what}: "{place}"')
             return name or str(value.get("name") or ""), key, grammar
     if value["type"] in MODES and not _holds(value):

@@ -87,7 +87,7 @@ def _case_of_schema(schema: object, name: str, draft: str | None) -> Case:
 def _cases_of_request(value: object, stem: str, where: str, draft: str | None) -> list[Case]:
     """Returns a case for each tool of a list of tools or of a request to a model server (the schema of its
     arguments, under the tool's name), and one for what the answer is held to; none where there are none."""
-    requests = list(requests_in(value)) if isinstance(value, dict) else [value]
+    requests = list(requests_in(value, where)) if isinstance(value, dict) else [value]
     tools = [tool for request in requests for tool in tool_list(request, where)]
     found: list[Answer] = []
     left_out = []

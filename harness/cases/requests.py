@@ -5,49 +5,62 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from harness.cases.answers import is_known
+from harness.cases.answers import at_place, is_known, object_of_text
 from harness.cases.bare_schema import is_schema
-from harness.cases.tool_lists import built_in, own_keys, tool_list
-from harness.errors import BadInput
+from harness.cases.tool_lists import built_in, is_marked, own_keys, tool_list
 
-WRAPPERS = ("body", "params", "request", "session", "extra_body", "nvext", "config", "result", "toolConfig")
-"""The keys that hold a request in a line of a batch for OpenAI or vLLM, for Anthropic and for Gemini, in an
-event of OpenAI's Realtime, beside what OpenAI's client knows, for NVIDIA's NIM, in the arguments of Google's
-SDK, in MCP's answer, and in Bedrock's request."""
+BODIES = ("body", "request", "request_body", "requestBody", "postData.text", "proxy_server_request")
+"""The places of a request in a line of a batch for OpenAI, vLLM and Gemini, and in records of HTTP traffic:
+those of gateways, of a browser (HAR) and of LiteLLM. There it may be text."""
+WRAPPERS = (
+    *BODIES,
+    *("params", "session", "extra_body", "nvext", "config", "result"),
+    *("toolConfig", "additionalModelRequestFields", "modelInput", "input", "inputBodyJson"),
+    *("model_parameters", "optional_params", "guided_options_request"),
+)
+"""All places of a request, or of a part of one, in another object: also in Anthropic's batches, in an event
+of OpenAI's Realtime, beside what OpenAI's client knows, for NVIDIA's NIM, in the arguments of Google's SDK,
+and in MCP's answer; in Bedrock's requests, batches and logs (whose `input` is also Langfuse's); and in
+LiteLLM's logs and vLLM's older class."""
 
 OF_SGLANG = frozenset(("regex", "ebnf"))
 """The keys that requests to SGLang share with our own cases."""
-OF_REQUESTS = frozenset(("messages", "tools"))
-"""The keys by which such a request is known."""
 
 
-def requests_in(value: object) -> Iterator[dict[str, Any]]:
+def requests_in(value: object, where: str) -> Iterator[dict[str, Any]]:
     """Yields the object and what it wraps, each of which may be a request; nothing for a case of ours, and
-    for what may be a JSON Schema only itself: a list of tools may name its `$schema`."""
+    for what may be a JSON Schema only itself: a list of tools may name its `$schema`. Raises BadInput."""
     if not isinstance(value, dict):
         return
     own = own_keys(value)
-    if own and not (own <= OF_SGLANG and OF_REQUESTS & value.keys()):
+    if own and not (own <= OF_SGLANG and _may_be_of_sglang(value)):
         return
     yield value
-    if not is_schema(value):
-        for wrapper in WRAPPERS:
-            yield from requests_in(value.get(wrapper))
+    if is_schema(value):
+        return
+    for place in WRAPPERS:
+        inner = at_place(value, place)
+        if place in BODIES:
+            inner = object_of_text(inner, f'{where}: "{place}"')
+        yield from requests_in(inner, where)
+    if isinstance(several := value.get("sampling_params"), list):  # SGLang's, one for each text
+        yield from ({"sampling_params": each} for each in several)
+
+
+def _may_be_of_sglang(value: dict[str, Any]) -> bool:
+    return "tools" in value or is_marked(value)
 
 
 def is_request_for_nothing(value: dict[str, Any]) -> bool:
     """Is this a request to SGLang, in which the keys that it shares with our own cases are empty?"""
-    return bool(OF_REQUESTS & value.keys()) and not own_keys(value)
+    return _may_be_of_sglang(value) and not own_keys(value)
 
 
 def unheld_place(value: object, where: str) -> str:
     """Returns the place of a request to a model server in which no tools and no format were found, with the
     server's own tools that it has; empty for what is no such request. Raises BadInput."""
-    requests = [request for request in requests_in(value) if not is_schema(request)]
+    requests = [request for request in requests_in(value, where) if not is_schema(request)]
     if not any(map(is_known, requests)):
         return ""
-    for request in requests:
-        if isinstance(request.get("sampling_params"), list):
-            raise BadInput(f'{where}: "sampling_params" is a list; write a request for each')
     tools = [built_in(tool) for request in requests for tool in tool_list(request, where)]
     return f"{where} ({', '.join(tools)})" if tools else where

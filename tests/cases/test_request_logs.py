@@ -92,6 +92,18 @@ def test_what_requests_repeat_is_one_case(tmp_path: Path, capsys: pytest.Capture
     assert "log: 10 repetitions of requests' tools and formats left out\n" in said
 
 
+def test_completions_of_sglang_that_repeat_are_one_case(tmp_path: Path) -> None:
+    """They have keys of our own cases, and may have a format beside them."""
+    lines: list[dict[str, Any]] = [{"model": "m", "prompt": str(each), "regex": "a+"} for each in range(3)]
+    lines += [{"body": lines[0]}, {"model": "m", "prompt": "x", "ebnf": None, "regex": None}]
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join(map(json.dumps, [*lines, lines[0] | {"response_format": FORM}])), "utf-8")
+    passed = Passed()
+    cases = [(case.name, case.grammar.dialect) for case in read_cases(find_suite(str(path)), passed)]
+    assert cases == [("log.jsonl:1", "regex"), ("answer", "json_schema")]
+    assert (passed.repeated, list(passed.unheld)) == (4, [f"{path}:5"])
+
+
 def test_the_tools_of_repeated_requests_that_are_not_read_are_named(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     searches: list[list[dict[str, str]]] = [[], [{"type": "web_search"}], [{"type": "file_search"}]]

@@ -11,7 +11,7 @@ import pytest
 from request_bodies import CITY, FORM, UNNAMED, WEATHER, read
 
 from harness.cases.answers import PLACES
-from harness.cases.requests import WRAPPERS
+from harness.cases.requests import BODIES, WRAPPERS
 from harness.cli.main import main
 from harness.errors import BadInput
 
@@ -155,10 +155,55 @@ def test_what_an_answer_is_held_to_is_a_case(place: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 def test_a_request_may_be_wrapped(wrapper: str, tmp_path: Path) -> None:
     inner = {"model": "m", "tools": [WEATHER], "response_format": FORM}
-    (tool, answer) = read(tmp_path, {"type": "session.update", "custom_id": "1", wrapper: inner})
-    assert (tool.name, answer.name) == ("weather", "answer")
-    assert [json.loads(case.grammar.text) for case in (tool, answer)] == [CITY, CITY]
-    assert len(read(tmp_path, json.dumps({wrapper: inner}), "batch.jsonl")) == 2
+    for held in [inner, json.dumps(inner)] if wrapper in BODIES else [inner]:
+        outer = request(wrapper, held) | {"type": "session.update", "custom_id": "1"}
+        (tool, answer) = read(tmp_path, outer)
+        assert (tool.name, answer.name) == ("weather", "answer")
+        assert [json.loads(case.grammar.text) for case in (tool, answer)] == [CITY, CITY]
+        assert len(read(tmp_path, json.dumps(outer), "batch.jsonl")) == 2
+
+
+ASKING: dict[str, Any] = {"messages": [], "tools": [WEATHER]}
+LOGS: dict[str, dict[str, Any]] = {
+    "Bedrock's batch": {"recordId": "1", "modelInput": {"anthropic_version": "x", **ASKING}},
+    "Bedrock's log": {
+        "schemaType": "ModelInvocationLog",
+        "schemaVersion": "1.0",
+        "operation": "Converse",
+        "input": {"inputContentType": "application/json", "inputBodyJson": ASKING},
+        "output": {"outputBodyJson": {}},
+    },
+    "LiteLLM's log": {"call_type": "x", "messages": [], "model_parameters": {"tools": [WEATHER], "n": 1}},
+    "LiteLLM's callback": {"model": "m", "messages": [], "optional_params": {"tools": [WEATHER]}},
+    "LiteLLM's log of HTTP": {"proxy_server_request": {"url": "u", "method": "POST", "body": ASKING}},
+    "LiteLLM's table": {"messages": "{}", "proxy_server_request": json.dumps(ASKING), "response": {}},
+    "Langfuse's generation": {"type": "GENERATION", "model": "m", "input": ASKING, "output": {}},
+    "a gateway's": {"request": {"method": "POST", "url": "u", "body": json.dumps(ASKING)}, "response": {}},
+}
+
+
+@pytest.mark.parametrize("log", LOGS)
+def test_a_line_of_a_log_holds_a_request(log: str, tmp_path: Path) -> None:
+    (case,) = read(tmp_path, json.dumps(LOGS[log]), "log.jsonl")
+    assert (case.name, json.loads(case.grammar.text)) == ("weather", CITY)
+
+
+def test_text_that_is_a_prompt_is_no_request(tmp_path: Path) -> None:
+    inner = json.dumps({"messages": [], "tools": [{"type": "fucntion", "name": "x"}]})
+    (case,) = read(tmp_path, {"model": "m", "input": inner, "body": "{name}", "response_format": FORM})
+    assert case.name == "answer"
+
+
+def test_each_of_several_samplings_is_read(tmp_path: Path) -> None:
+    params = [{"json_schema": json.dumps(CITY)}, {"regex": "a+"}, {"temperature": 0}, None]
+    schema, regex = read(tmp_path, {"text": ["x", "y", "z", "w"], "sampling_params": params})
+    assert (json.loads(schema.grammar.text), regex.grammar.text) == (CITY, "a+")
+
+
+def test_what_a_model_of_bedrocks_alone_knows_is_read(tmp_path: Path) -> None:
+    fields = {"response_format": FORM}
+    (case,) = read(tmp_path, {"modelId": "m", "messages": [], "additionalModelRequestFields": fields})
+    assert case.name == "answer"
 
 
 TOOLS: dict[str, Any] = {
@@ -291,9 +336,13 @@ BAD: dict[str, tuple[Any, str]] = {
         {"messages": [], "response_format": 5},
         '"response_format" is 5, in which nothing is read',
     ),
-    "several samplings": (
-        {"text": ["x"], "sampling_params": [{"regex": "a+"}]},
-        '"sampling_params" is a list; write a request for each',
+    "one of several samplings": (
+        {"text": ["x"], "sampling_params": [{"regex": "a+"}, {"regex": 5}]},
+        '"sampling_params.regex" is 5, not a string',
+    ),
+    "a body that is cut": (
+        {"body": '{"messages": [], "tools": [{"type": "func'},
+        '"body" is text that is no JSON',
     ),
     "a misspelt case": ({"messages": [], "shema": CITY}, 'is "shema" a misspelt "schema"?'),
     "text of a schema that is no JSON": (
