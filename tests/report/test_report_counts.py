@@ -15,7 +15,7 @@ from harness.backend.arm import Arm
 from harness.outcomes.history.conformance import read_histories
 from harness.report.cases.data import explore
 from harness.report.figures import charts
-from harness.report.figures.curves import Curve
+from harness.report.figures.curves import Curve, token_curve
 from harness.report.frames.load import load
 from harness.report.labels import LONGEST, told_apart
 from harness.report.page.inputs import Inputs, read_inputs
@@ -27,6 +27,7 @@ from harness.report.page.sections.pareto import pareto
 from harness.report.run_summary import read_summary, summary_text
 from harness.report.site.dashboard import site
 from harness.report.site.features import matrices
+from harness.report.values import percent
 from harness.text import Console
 
 ALPHA, BETA = (Arm(name, "1", "", name, ("json_schema",), "bitmask") for name in ("alpha", "beta"))
@@ -235,6 +236,16 @@ def test_a_guide_far_from_all_curves_does_not_squeeze_them(monkeypatch: pytest.M
     curve = Curve(np.array([500, 1000, 2000]), np.array([0.3, 0.6, 1.0]))
     charts.ecdf("x", "t", [curve], charts.Frame([charts.Guide(4e3, "near"), charts.Guide(2e9, "far")]))
     assert limits == [(500 / 1.3, 4e3 * 1.3)]
+
+
+@pytest.mark.parametrize("cases", [1, 2, 3, 4, 5, 8, 15, 50, 500])
+def test_a_curve_ends_at_the_share_of_cases_that_arrived(cases: int) -> None:
+    random = np.random.default_rng(cases)
+    for _ in range(40):
+        times = [random.integers(500, 5000, random.integers(1, 200)).astype(float) for _ in range(cases)]
+        assert percent(token_curve(times, cases).plateau) == "100.0 %"
+        part = token_curve(times, 3 * cases)
+        assert part.plateau == 1 / 3 and (np.diff(part.share) > 0).all()
 
 
 def test_the_suites_that_fail_most_are_not_hidden(

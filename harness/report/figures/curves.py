@@ -84,6 +84,7 @@ def _curve(values: Nanoseconds, weights: NDArray[np.float64], arrived: int, case
     if len(share):
         # The sum's rounding must not show: the end is a count of cases.
         share *= arrived / cases / share[-1]
+        share[-1] = arrived / cases
     last = np.append(values[1:] != values[:-1], True)[: len(values)]
     return Curve(values[last], share[last])
 
