@@ -16,6 +16,7 @@ from harness.outcomes.history.conformance import read_histories
 from harness.report.cases.data import explore
 from harness.report.figures import charts
 from harness.report.figures.curves import Curve, token_curve
+from harness.report.figures.estimates import share
 from harness.report.frames.load import load
 from harness.report.labels import LONGEST, told_apart
 from harness.report.page.inputs import Inputs, read_inputs
@@ -27,7 +28,7 @@ from harness.report.page.sections.pareto import pareto
 from harness.report.run_summary import read_summary, summary_text
 from harness.report.site.dashboard import site
 from harness.report.site.features import matrices
-from harness.report.values import percent
+from harness.report.values import percent, percents
 from harness.text import Console
 
 ALPHA, BETA = (Arm(name, "1", "", name, ("json_schema",), "bitmask") for name in ("alpha", "beta"))
@@ -148,6 +149,63 @@ def test_walks_that_nobody_can_judge_are_no_part_of_a_share_of_wrong_verdicts(
     by_key = dict(zip((column.key for column in found.columns), cells, strict=True))
     assert by_key["under_constrained"].details[0] == "100.0 % of judged walks"
     assert by_key["declined"].details[0] == "0.0 % of walks"
+
+
+def test_walks_that_were_declined_or_broke_are_no_judged_walks(synthetic: ModuleType, tmp_path: Path) -> None:
+    """Refusing much makes a backend look no less wrong: of ten cases two are let through, two are right, and
+    nothing was walked of the others."""
+    fields: dict[int, dict[str, object]] = {
+        number: {"valid": False, "accepted": number < 2} for number in range(4)
+    }
+    fields |= {
+        number: {"status": "unsupported", "phase": "compile", "accepted": None} for number in (4, 5, 6)
+    }
+    fields |= {number: {"status": "crash", "phase": "compile", "accepted": None} for number in (7, 8, 9)}
+    cases = [
+        synthetic.case(number, [("x", b'"a"', number > 3), ("y", b'"b"', number > 3)]) for number in fields
+    ]
+    groups = [
+        [
+            (synthetic.row(case=case.name, case_id=case.id, instance=instance, **fields[number]), b"")
+            for instance in (0, 1)
+        ]
+        for number, case in enumerate(cases)
+    ]
+    header = synthetic.info(synthetic.ARMS[:1])
+    run = synthetic.write_run(tmp_path / "run", groups, header, [("first", case) for case in cases])
+    found = matrix_of(read_inputs([run]))
+    ((_, cells),) = found.rows
+    by_key = dict(zip((column.key for column in found.columns), cells, strict=True))
+    four_cases = share(4, 8, 4)
+    assert four_cases is not None and four_cases.bounds is not None
+    assert by_key["under_constrained"].text == "4"
+    assert by_key["under_constrained"].details == (
+        "50.0 % of judged walks",
+        f"{'–'.join(percents(four_cases.bounds))} %",
+    )
+    assert by_key["over_constrained"].details[0] == "0.0 % of judged walks"
+    assert by_key["declined"].details[0] == by_key["broken"].details[0] == "30.0 % of walks"
+
+
+def test_cases_outside_of_the_conformance_are_told_apart(synthetic: ModuleType, tmp_path: Path) -> None:
+    fields: list[dict[str, object]] = [
+        {},
+        {"valid": None},
+        {"valid": None},
+        {"valid": None, "status": "unsupported", "phase": "compile", "accepted": None},
+        {"status": "harness_error", "phase": "oracle", "accepted": None},
+    ]
+    groups = [[(synthetic.row(case_id=f"{number:012x}", **each), b"")] for number, each in enumerate(fields)]
+    run = synthetic.write_run(tmp_path / "run", groups, synthetic.info(synthetic.ARMS[:1]))
+    found = matrix_of(read_inputs([run]))
+    ((_, cells),) = found.rows
+    by_key = dict(zip((column.key for column in found.columns), cells, strict=True))
+    assert by_key["conformance"].details[:4] == (
+        "1 of 1 judged",
+        "2 not judged",
+        "1 refused, with nothing to judge them by",
+        "1 not measured",
+    )
 
 
 def test_where_nothing_was_judged_no_verdict_is_called_unmeasured(

@@ -305,8 +305,8 @@ def test_cells_of_the_heat_map_lead_to_their_cases(synthetic: ModuleType, tmp_pa
     inputs = read_inputs([write_rows(synthetic, tmp_path / "run", wrong=30)])
     groups = {group.title: dict(group.rows) for group in heat_map(inputs)}
     good, bad = groups["JSON Schema: keywords and features"]["pattern"]
-    assert (good.cell.passed, good.cell.judged, good.glyph) == (60, 60, "✓")
-    assert (bad.cell.passed, bad.cell.judged, bad.glyph) == (45, 60, "▲")
+    assert (good.cell.passed, good.cell.counted, good.glyph) == (60, 60, "✓")
+    assert (bad.cell.passed, bad.cell.counted, bad.glyph) == (45, 60, "▲")
     assert bad.link == "#/cases?backend=beta&dialect=json_schema&tag=pattern"
     assert not {"Suites", "Dialects"} & set(groups), "there is but one suite and one dialect"
 

@@ -19,8 +19,9 @@ class WalksCell:
     """How one arm did on one suite or tag."""
 
     passed: int
-    judged: int
-    """Walks but those that nobody can judge or that we lost."""
+    counted: int
+    """Walks but those that nobody can judge or that we lost: those that were judged, and those that were
+    declined or broke, which do not pass either."""
     rest: list[tuple[str, int]]
     """What did not pass: outcome and count."""
 
@@ -40,16 +41,16 @@ class WalksCell:
             0
             if not self.passed
             else 4
-            if self.passed == self.judged
-            else 1 + min(2, int(3 * self.passed / self.judged))
+            if self.passed == self.counted
+            else 1 + min(2, int(3 * self.passed / self.counted))
         )
 
 
 def cell_of(outcomes: Counter[str]) -> WalksCell:
     """Returns how the walks of these outcomes did."""
-    judged = sum(count for kind, count in outcomes.items() if kind not in ("unjudged", *OURS))
+    counted = sum(count for kind, count in outcomes.items() if kind not in ("unjudged", *OURS))
     return WalksCell(
         outcomes["pass"],
-        judged,
+        counted,
         [(kind, outcomes[kind]) for kind in GLYPHS if kind != "pass" and outcomes[kind]],
     )

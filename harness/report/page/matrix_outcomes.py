@@ -22,6 +22,10 @@ WRONG = {
 }
 """The metrics that have a column, and the verdict on walks that each counts, which is the column's key."""
 
+JUDGED_WALKS = ("pass", "over_constrained", "under_constrained")
+"""The verdicts of walks whose output was judged, rightly or wrongly: one that was declined or broke ended
+before that."""
+
 
 def outcomes(lines: Sequence[Line | None]) -> list[ColumnFigures]:
     """Returns the conformance, and the shares of walks that ended wrongly, of each line."""
@@ -29,10 +33,14 @@ def outcomes(lines: Sequence[Line | None]) -> list[ColumnFigures]:
     def show(subject: Subject, estimate: Estimate) -> MatrixCell:
         assert subject.line is not None
         counts = subject.line.arm.counts()
-        rest = counts.cases - counts.judged
+        rest = (
+            (counts.not_judged, "not judged"),
+            (counts.refused_unjudged, "refused, with nothing to judge them by"),
+            (counts.not_measured, "not measured"),
+        )
         details = (
             f"{counts.works:,} of {counts.judged:,} judged",
-            f"{rest:,} not judged" if rest else "",
+            *(f"{count:,} {what}" for count, what in rest if count),
             _shares(estimate),
         )
         return MatrixCell(number(estimate.value, "share"), details, estimate.value)
@@ -47,9 +55,8 @@ def outcomes(lines: Sequence[Line | None]) -> list[ColumnFigures]:
 
 
 def _walks(lines: Sequence[Line | None], name: str, column: MatrixColumn) -> ColumnFigures:
-    # A walk that nobody can judge may be declined or break, and is neither over- nor under-constrained.
-    by_verdict = column.key in ("over_constrained", "under_constrained")
-    walks, left_out = ("judged walks", (*OURS, "unjudged")) if by_verdict else ("walks", OURS)
+    by_verdict = column.key in JUDGED_WALKS
+    walks = "judged walks" if by_verdict else "walks"
 
     def show(subject: Subject, estimate: Estimate) -> MatrixCell:
         assert subject.line is not None
@@ -62,9 +69,13 @@ def _walks(lines: Sequence[Line | None], name: str, column: MatrixColumn) -> Col
     def of(line: Line | None) -> Estimate | None:
         if line is None:
             return None
-        counted = sum(count for kind, count in line.arm.outcomes.items() if kind not in left_out)
+        counted = sum(
+            count
+            for kind, count in line.arm.outcomes.items()
+            if (kind in JUDGED_WALKS if by_verdict else kind not in OURS)
+        )
         # The walks of one case hang together: as many are independent as there are cases.
-        cases = max(1, line.arm.counts().judged) if by_verdict else len(line.arm.cases)
+        cases = sum(not by_verdict or case.rows.judged for case in line.arm.cases.values())
         return share(float(METRICS[name].value(line.arm) or 0), counted, min(cases, counted))
 
     return ColumnFigures(column, [of(line) for line in lines], show)

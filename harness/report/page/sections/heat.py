@@ -117,9 +117,9 @@ def _cell(outcomes: Counter[str], line: Line, where: str, name: str) -> HeatCell
     worst = max(rest, key=lambda item: item[1], default=None)
     glyph = (
         ""
-        if not cell.judged
+        if not cell.counted
         else GLYPHS["pass"]
-        if cell.passed == cell.judged
+        if cell.passed == cell.counted
         else GLYPHS[worst[0]]
         if worst
         else "?"
