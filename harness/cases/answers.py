@@ -304,8 +304,10 @@ def _schema_of_llama_cpp(value: Any, what: str) -> Answer | None:
 
 
 def _grammar_of_llama_cpp(value: Any, what: str) -> Answer | None:
-    """Reads what other files have too, as the name of a language; that is not read."""
-    return _ebnf(value, what) if isinstance(value, str) and _is_ebnf(value) else None
+    """Reads what other files have too, as the name of a language; that is not read. A grammar that is no EBNF
+    begins with a directive there."""
+    is_grammar = isinstance(value, str) and (_is_ebnf(value) or value.startswith("%"))
+    return _grammar(value, what) if is_grammar else None
 
 
 FORMS: dict[str, tuple[Callable[[Any, str], Answer], tuple[str, ...]]] = {

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from difflib import get_close_matches
+from types import UnionType
 from typing import Any
 
 from harness.backend.grammar import Dialect, Grammar
@@ -13,7 +14,7 @@ from harness.backend.tag_formats import FormatError, has_format, read_tag
 from harness.cases.answers import Answer, answers
 from harness.cases.bare_schema import SCHEMA_KEYWORDS, is_schema
 from harness.cases.case import CASE_KEYS, GRAMMAR_KEYS, Case, Instance, Literal, case_id, json_text
-from harness.cases.requests import is_request_for_nothing, requests_in, unheld_place
+from harness.cases.requests import is_request_for_nothing, listed_requests, requests_in, unheld_place
 from harness.cases.tool_lists import built_in, tool_grammar, tool_list
 from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge.drafts import DRAFT_URIS, DRAFTS
@@ -23,25 +24,25 @@ NEAR = 0.6
 """The likeness (difflib's ratio) from which on a key is taken for a misspelt one."""
 OPTIONS = {"draft": DRAFTS, "format": ("assert",)}
 """The options of a case, each with its values."""
+HELD: dict[str, type | UnionType] = {"schema": dict | bool, "structural_tag": dict, "choice": list}
+"""What a case's grammar is in JSON, where it is not text."""
 
 
 def cases_from_json(
     value: Any, stem: str, where: str, draft: str | None, unheld: dict[str, None]
 ) -> Iterator[Case]:
     """Yields the cases of one parsed file: a case, a bare schema, what a request holds, or a list of cases as
-    in the JSON-Schema-Test-Suite. The places of requests that hold nothing are added to `unheld`.
+    in the JSON-Schema-Test-Suite or of requests. The places of requests that hold nothing are added to
+    `unheld`.
 
     Raises BadInput, its text starting with `where`.
     """
+    word, value = ("request", entries) if (entries := listed_requests(value, where)) else ("case", value)
     if of_request := _cases_of_request(value, stem, where, draft):
         yield from of_request
     elif isinstance(value, list):
         for number, item in enumerate(value, 1):
-            here = f"{where}: case {number}"
-            if not isinstance(item, dict):
-                raise BadInput(f"{here} is {_kind(item)}, not an object with a grammar and tests")
-            name = f"{stem}: {item.get('description', number)}"
-            yield from _cases_of_request(item, name, here, draft) or _own(item, name, here, draft, unheld)
+            yield from _cases_of_item(item, number, stem, f"{where}: {word} {number}", draft, unheld)
     elif place := unheld_place(value, where):
         unheld[place] = None
     elif isinstance(value, dict) and (GRAMMAR_KEYS.keys() & value.keys() or "tests" in value):
@@ -64,8 +65,23 @@ def cases_of_line(
     `stem`. Raises BadInput."""
     if not isinstance(value, dict):
         raise BadInput(f"{where} is {_kind(value)}, not an object with a grammar and tests")
+    if entries := listed_requests(value, where):
+        for number, item in enumerate(entries, 1):
+            yield from _cases_of_item(item, number, stem, f"{where}: request {number}", draft, unheld)
+        return
     name = str(value.get("description", stem))
     yield from _cases_of_request(value, stem, where, draft) or _own(value, name, where, draft, unheld)
+
+
+def _cases_of_item(
+    item: Any, number: int, stem: str, where: str, draft: str | None, unheld: dict[str, None]
+) -> list[Case]:
+    """Returns the cases of one of several: of a list of cases as in the JSON-Schema-Test-Suite, or of a list
+    of requests. Raises BadInput."""
+    if not isinstance(item, dict):
+        raise BadInput(f"{where} is {_kind(item)}, not an object with a grammar and tests")
+    name = f"{stem}: {item.get('description', number)}"
+    return _cases_of_request(item, name, where, draft) or _own(item, name, where, draft, unheld)
 
 
 def _own(
@@ -76,6 +92,11 @@ def _own(
     if place := unheld_place(value, where):
         unheld[place] = None
         return []
+    if not set(CASE_KEYS) & value.keys() and not _hint(value):
+        raise BadInput(
+            f"{where}: neither a case nor a request is read here ({json_text(value)[:60]}); take it out, or "
+            f"give it one of {', '.join(GRAMMAR_KEYS)}"
+        )
     return [_case(value, name, where, draft)]
 
 
@@ -184,8 +205,11 @@ def _hint(value: dict[str, Any]) -> str:
     if is_schema(value):
         return ' (a bare schema stands alone in its file; here write {"schema": ...})'
     known = {*CASE_KEYS, *SCHEMA_KEYWORDS}
-    close = [key for key in value if key not in known and get_close_matches(key, GRAMMAR_KEYS, 1, NEAR)]
-    return f' (is "{close[0]}" misspelt?)' if close else ""
+    for key, held in value.items():
+        close = [] if key in known else get_close_matches(key, GRAMMAR_KEYS, 1, NEAR)
+        if close and isinstance(held, HELD.get(close[0], str)):
+            return f' (is "{key}" misspelt?)'
+    return ""
 
 
 def _with_draft(dialect: Dialect, grammar: Any, draft: str | None) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from harness.cases.answers import at_place, is_known, object_of_text
+from harness.cases.answers import answers, at_place, is_known, object_of_text
 from harness.cases.bare_schema import is_schema
 from harness.cases.tool_lists import built_in, is_marked, own_keys, tool_list
 
@@ -22,6 +22,10 @@ WRAPPERS = (
 of OpenAI's Realtime, beside what OpenAI's client knows, for NVIDIA's NIM, in the arguments of Google's SDK,
 and in MCP's answer; in Bedrock's requests, batches and logs (whose `input` is also Langfuse's); and in
 LiteLLM's logs and vLLM's older class."""
+
+LISTS = ("requests", "data", "log.entries")
+"""The places of lists of requests: in Anthropic's batches, in what servers answer with a list of stored
+requests, and in a browser's record of HTTP traffic (HAR)."""
 
 OF_SGLANG = frozenset(("regex", "ebnf"))
 """The keys that requests to SGLang share with our own cases."""
@@ -54,6 +58,27 @@ def _may_be_of_sglang(value: dict[str, Any]) -> bool:
 def is_request_for_nothing(value: dict[str, Any]) -> bool:
     """Is this a request to SGLang, in which the keys that it shares with our own cases are empty?"""
     return _may_be_of_sglang(value) and not own_keys(value)
+
+
+def listed_requests(value: object, where: str) -> list[Any]:
+    """Returns the entries of a list of requests that the object has in place of a request; none if it has
+    none. Raises BadInput."""
+    if not isinstance(value, dict) or own_keys(value) or is_schema(value):
+        return []
+    for place in LISTS:
+        entries = at_place(value, place)
+        if isinstance(entries, list) and any(is_of_request(entry, where) for entry in entries):
+            return entries
+    return []
+
+
+def is_of_request(value: object, where: str) -> bool:
+    """Is this a request to a model server, or what wraps one? Raises BadInput."""
+    requests = list(requests_in(value, where))
+    return bool(
+        any(is_marked(request) or tool_list(request, where) for request in requests)
+        or answers(requests, where)
+    )
 
 
 def unheld_place(value: object, where: str) -> str:

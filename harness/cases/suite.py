@@ -18,8 +18,8 @@ from harness.cases.case_json import cases_from_json, cases_of_line
 from harness.cases.folder import files_of_cases, suffix_of
 from harness.cases.json_reading import parse_json
 from harness.cases.names import Names, writable
+from harness.cases.requests import is_of_request
 from harness.cases.special_files import refuse_special_file
-from harness.cases.tool_lists import is_marked
 from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge.drafts import DRAFTS
 from harness.shape import bounded_lines
@@ -28,6 +28,9 @@ T = TypeVar("T")
 
 YAML = (".yaml", ".yml")
 """How the names of files end that many have, and that are read only where they hold JSON."""
+
+GZIP = b"\x1f\x8b"
+"""The first bytes of a file that gzip packed."""
 
 DEEPEST = 100_000
 DEPTHS = f"about {DEEPEST:,} levels with Python 3.11; later ones stop at 1,500 to 10,000"
@@ -137,7 +140,9 @@ def _suite_of_file(path: Path) -> Suite:
     if suffix_of(path) == ".jsonl":
         with open_text(path) as lines:
             first = lines.readline()
-        if first.strip() and _is_header(value := deep(lambda: parse_json(first, str(path)), str(path))):
+        if first.strip() and _is_header(
+            value := deep(lambda: parse_json(first, str(path)), str(path)), f"{path}:1"
+        ):
             header = value
     name, version, description = (
         str(header.get(key, other))
@@ -148,11 +153,11 @@ def _suite_of_file(path: Path) -> Suite:
     )
 
 
-def _is_header(value: object) -> bool:
-    """Is the first line of a suite file its header, and not yet a case?"""
+def _is_header(value: object, where: str) -> bool:
+    """Is the first line of a suite file its header, and not yet a case or a request? Raises BadInput."""
     if not isinstance(value, dict) or "suite" not in value:
         return False
-    return not (GRAMMAR_KEYS.keys() & value.keys() or is_marked(value))
+    return not (GRAMMAR_KEYS.keys() & value.keys() or is_of_request(value, where))
 
 
 def read_cases(suite: Suite, passed: Passed | None = None) -> Iterator[Case]:
@@ -211,7 +216,7 @@ def _cases_of_file(path: Path, shown: str, draft: str | None, unheld: dict[str, 
 
                 def read(line: str = line, number: int = number, where: str = where) -> list[Case]:
                     value = parse_json(line, str(path), number)
-                    if not _is_header(value):
+                    if not _is_header(value, where):
                         return list(cases_of_line(value, f"{shown}:{number}", where, draft, unheld))
                     if number > 1:
                         raise BadInput(f"{where}: a suite's header, which must be the first line")
@@ -272,6 +277,8 @@ class _Utf8:
         try:
             return content.decode("utf-8-sig" if line == 1 else "utf-8")
         except UnicodeDecodeError as error:
+            if content.startswith(GZIP):
+                raise BadInput(f"{self.path}: gzip is not read; unpack it") from error
             line += content[: error.start].count(b"\n")
             raise BadInput(
                 f"{self.path}:{line}: not UTF-8 (byte 0x{content[error.start]:02x}); save the file as UTF-8"

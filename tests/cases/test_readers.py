@@ -287,6 +287,7 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "no_grammar.json": ({"description": "x", "tests": []}, "a case without grammar"),
     "typo.json": ({"shema": {}, "tests": []}, 'is "shema" misspelt?'),
+    "type.json": ({"schemaType": "Log", "tests": []}, "a case without grammar; give it one of"),
     "bare.jsonl": (
         '{"properties": {"a": {}}}',
         '(a bare schema stands alone in its file; here write {"schema": ...})',
@@ -299,7 +300,7 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "data.json": ({"id": 5, "title": "thing", "price": 3}, "neither a case nor a JSON Schema"),
     "answer.json": (
-        {"type": "json_schema", "json_schema": {"type": "object"}},
+        {"type": "json_schema", "json_schema": {"name": "x"}},
         '"response_format" has no schema; write {"type": "json_schema", "json_schema"',
     ),
     "two.json": ({"regex": "a", "choice": ["a"]}, "2 grammars"),

@@ -3,12 +3,13 @@ left out and named."""
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from request_bodies import FORM, UNNAMED, WEATHER, read
+from request_bodies import CITY, FORM, UNNAMED, WEATHER, read
 
 from harness.cases.plan import PROFILES, write_plan
 from harness.cases.suite import Passed, find_suite, read_cases
@@ -43,6 +44,7 @@ FREE: dict[str, dict[str, Any]] = {
     },
     "the AI SDK's, of any JSON": {"messages": [], "responseFormat": {"type": "json"}},
     "OpenRouter's": {"messages": [], "structured_outputs": True},
+    "Cohere's older": {"model": "m", "message": "x", "chat_history": []},
     "with a search alone": {"messages": [], "tools": [{"type": "web_search"}]},
 }
 
@@ -115,9 +117,96 @@ def test_the_tools_of_repeated_requests_that_are_not_read_are_named(tmp_path: Pa
     assert repeated == "log: 2 repetitions of requests' tools and formats left out"
 
 
-def test_a_request_with_a_suite_is_no_header(tmp_path: Path) -> None:
-    lines = [{"suite": "checkout", "messages": [], "tools": [WEATHER]}, {"regex": "a"}]
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"messages": [], "tools": [WEATHER]},
+        {"tools": [WEATHER]},
+        {"response_format": FORM},
+        {"request": {"messages": [], "tools": [WEATHER]}},
+    ],
+)
+def test_a_request_with_a_suite_is_no_header(held: dict[str, Any], tmp_path: Path) -> None:
+    lines = [{"suite": "checkout", **held}, {"regex": "a"}, {"suite": "cart", **held}]
     assert len(read(tmp_path, "\n".join(map(json.dumps, lines)), "log.jsonl")) == 2
+    assert find_suite(str(tmp_path / "log.jsonl")).name == "log"
+
+
+FREE_IN_LISTS = {"custom_id": "2", "params": {"messages": []}}
+LISTS: dict[str, Any] = {
+    "Anthropic's batch": {"requests": [{"custom_id": "1", "params": {"messages": [], "tools": [WEATHER]}}]},
+    "stored requests": {"object": "list", "data": [{"messages": [], "tools": [WEATHER]}], "has_more": False},
+    "a browser's record": {
+        "log": {
+            "version": "1.2",
+            "entries": [
+                {
+                    "request": {
+                        "method": "POST",
+                        "url": "u",
+                        "postData": {
+                            "mimeType": "application/json",
+                            "text": json.dumps({"messages": [], "tools": [WEATHER]}),
+                        },
+                    },
+                    "response": {"status": 200},
+                }
+            ],
+        }
+    },
+}
+
+
+@pytest.mark.parametrize("form", LISTS)
+def test_a_list_of_requests_may_stand_under_a_key(form: str, tmp_path: Path) -> None:
+    """What asks for nothing among them is named, and what is no request is refused."""
+    value = json.loads(json.dumps(LISTS[form]))
+    entries = value["log"]["entries"] if "log" in value else value.get("requests", value.get("data"))
+    entries += [{"request": {"method": "GET", "url": "u"}}, FREE_IN_LISTS, entries[0]]
+    for name in ("list.json", "list.jsonl"):
+        path, passed = tmp_path / name, Passed()
+        where = f"{path}:1" if name.endswith("l") else str(path)
+        path.write_text(json.dumps(value), "utf-8")
+        assert [case.name for case in read_cases(find_suite(str(path)), passed)] == ["weather"]
+        assert list(passed.unheld) == [f"{where}: request 2", f"{where}: request 3"]
+        assert passed.repeated == 1
+    for other, said in (
+        (5, "request 5 is a number"),
+        ({"a": 1}, "request 5: neither a case nor a request is"),
+    ):
+        with pytest.raises(BadInput, match=said):
+            read(tmp_path, json.dumps(value).replace(json.dumps(entries), json.dumps([*entries, other])))
+
+
+def test_messages_of_mcp_without_tools_are_left_out_and_named(tmp_path: Path) -> None:
+    tool = {"name": "weather", "inputSchema": CITY}
+    lines = [
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}},
+        {"jsonrpc": "2.0", "id": 1, "result": {"tools": [tool]}},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "weather", "arguments": {}}},
+    ]
+    path, passed = tmp_path / "log.jsonl", Passed()
+    path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    assert [case.name for case in read_cases(find_suite(str(path)), passed)] == ["weather"]
+    assert list(passed.unheld) == [f"{path}:1", f"{path}:3"]
+
+
+@pytest.mark.parametrize("other", [{"level": "info", "msg": "server started"}, {"request": None}])
+def test_a_line_that_is_no_request_is_shown(other: dict[str, Any], tmp_path: Path) -> None:
+    lines = "\n".join(map(json.dumps, ({"messages": [], "tools": [WEATHER]}, other)))
+    with pytest.raises(BadInput) as caught:
+        read(tmp_path, lines, "log.jsonl")
+    said = (
+        f"log.jsonl:2: neither a case nor a request is read here ({json.dumps(other)}); take it out, or give"
+    )
+    assert said in str(caught.value)
+
+
+def test_a_packed_log_is_refused_in_words(tmp_path: Path) -> None:
+    for name in ("log.jsonl.gz", "log.jsonl"):
+        (tmp_path / name).write_bytes(gzip.compress(json.dumps({"messages": []}).encode()))
+        with pytest.raises(BadInput, match=r"log\.jsonl(\.gz)?: gzip is not read; unpack it$"):
+            list(read_cases(find_suite(str(tmp_path / name))))
 
 
 def test_names_do_not_say_from_where_a_suite_was_read(

@@ -18,6 +18,7 @@ from harness.errors import BadInput
 OPENAPI: dict[str, Any] = {"type": "OBJECT", "properties": {"city": {"type": "STRING"}}, "required": ["city"]}
 FLAT = {"type": "json_schema", "name": "answer", "schema": CITY}
 EBNF, LARK = 'root ::= "a"', 'start: "a"'
+DIRECTED = f"%llguidance {{}}\n{LARK}"
 COMMENTED = f"// not ::=\n{LARK} # not ::=\n"
 TAG = {"format": {"type": "const_string", "value": "a"}}
 OF_GEMINI = {"type": "text", "mime_type": "application/json", "schema": CITY}
@@ -127,7 +128,7 @@ ANSWERS: dict[str, list[tuple[Any, str, Any]]] = {
         (json.dumps(CITY), "json_schema", CITY),
         ({"name": "answer", "schema": CITY}, "json_schema", CITY),
     ],
-    "grammar": [(EBNF, "ebnf", EBNF)],
+    "grammar": [(EBNF, "ebnf", EBNF), (DIRECTED, "lark", DIRECTED)],
 }
 
 
