@@ -292,6 +292,35 @@ def test_a_measurement_ranks_instead_of_the_walks(synthetic: ModuleType, tmp_pat
         assert [cells[place].is_best for _, cells in found.rows] == [False, bool(expected), False]
 
 
+def test_a_ratio_has_one_interval_on_the_page_and_is_ranked_with_the_margin(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    """Beta is proven three percent slower than alpha, and by that much identical code may differ."""
+    folder = write_rows(synthetic, tmp_path / "run", cases=4)
+    timed = {
+        arm("alpha", "reference", "alpha", "1.2.3"): steady(1.0),
+        arm("beta", version="2"): steady(1.03, seed=1),
+        arm("alpha (again)", "a/a", "alpha", "1.2.3"): steady(1.0, seed=3),
+    }
+    write_measurement(folder, timed, forks=8)
+    inputs = read_inputs([folder])
+    found = matrix.matrix(inputs, common_solved([line.arm for line in inputs.lines]))
+    place = [each.key for each in found.columns].index("measured_compile")
+    reference, beta = (cells[place] for _, cells in found.rows)
+    (said,) = (
+        one.found
+        for one in inputs.measured[0].comparisons
+        if (one.head, one.metric, one.family) == ("beta", "compile", "speed")
+    )
+    assert said.low > 1 and beta.details == (f"{said.low:.3g} – {said.high:.3g}",)
+    assert reference.details == ("the reference",)
+    tools = next(each for each in found.presets if each.title == "Tool calling")
+    assert tools.order == (("alpha", ""), ("beta", "="))
+    sentence = "Where arms are ranked by a time over the reference's, each interval is taken as wider"
+    assert sentence in " ".join(Page(render([folder])).text.split())
+    assert sentence not in Page(render([write_rows(synthetic, tmp_path / "walked")])).text
+
+
 def test_the_frontier_is_told_only_beyond_intervals(synthetic: ModuleType, tmp_path: Path) -> None:
     inputs = read_inputs([write_rows(synthetic, tmp_path / "run", wrong=60)])
     found = matrix.matrix(inputs, common_solved([line.arm for line in inputs.lines]))

@@ -38,6 +38,8 @@ class Estimate:
     """Fewer than ten values lie beyond this percentile: an anecdote."""
     why: str = ""
     """Why there is no interval, in a few words; empty where there is one, or where nobody says why."""
+    room: float = 1.0
+    """Where ratios are ranked, both ends of the interval are taken this many times further out."""
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -49,6 +51,12 @@ class Estimate:
         ):
             return None
         return self.low, self.high
+
+    @property
+    def ranked_bounds(self) -> tuple[float, float] | None:
+        """The ends that decide whether it is told from another: `bounds` with `room`."""
+        bounds = self.bounds
+        return None if bounds is None else (bounds[0] / self.room, bounds[1] * self.room)
 
     @property
     def can_rank(self) -> bool:
@@ -130,7 +138,7 @@ def best(estimates: Sequence[Estimate | None], lower: bool = True) -> list[bool]
 
 def overlap(one: Estimate, other: Estimate) -> bool:
     """Do the intervals overlap, so that neither number is proven larger? Both must have one."""
-    ours, theirs = one.bounds, other.bounds
+    ours, theirs = one.ranked_bounds, other.ranked_bounds
     assert ours is not None and theirs is not None
     return ours[0] <= theirs[1] and theirs[0] <= ours[1]
 

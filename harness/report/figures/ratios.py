@@ -34,9 +34,9 @@ def shared_cases(figures: Figures) -> list[Trace]:
 def over_reference(figures: Figures, metric: str) -> dict[str, Estimate]:
     """Returns, by arm, how many times the reference's figure it takes, with its interval over forks.
 
-    Every interval is wider by the margin of this measurement, within which identical code is called equal:
-    two intervals that do not touch differ by more than that. There is none where the reference's copy did not
-    come out equivalent.
+    The interval is that of the ratio, as every table has it. Arms are ranked with `room` for the margin of
+    this measurement, within which identical code is called equal: two of them are told apart only if they
+    differ by more than that. There is none where the reference's copy did not come out equivalent.
     """
     cases = [case.case_id for case in shared_cases(figures)]
     arms = figures.measurement.arms
@@ -59,9 +59,10 @@ def over_reference(figures: Figures, metric: str) -> dict[str, Estimate]:
         has_bounds = not why and low > 0 and math.isfinite(high)
         estimates[arm] = Estimate(
             one.ratio,
-            low / room if has_bounds else None,
-            high * room if has_bounds else None,
+            low if has_bounds else None,
+            high if has_bounds else None,
             why="" if has_bounds else why or "one fork",
+            room=room,
         )
     return estimates
 

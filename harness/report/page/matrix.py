@@ -33,6 +33,11 @@ class Matrix:
     estimates: dict[str, list[Estimate | None]]
     """The figure of each row with its interval, by column."""
 
+    @property
+    def has_ratios(self) -> bool:
+        """Are there ratios to the reference of a measurement?"""
+        return any(column.key in RATIOS for column in self.columns)
+
 
 def matrix(inputs: Inputs, common: set[tuple[str, str]]) -> Matrix:
     """Returns the matrix of all that was read.

@@ -159,15 +159,18 @@ def ratio(subjects: Sequence[Subject], name: str, by: Measured | None) -> Column
 
     def show(subject: Subject, estimate: Estimate) -> MatrixCell:
         bounds = estimate.bounds
-        return MatrixCell(
-            f"{estimate.value:.3g}×",
-            (f"{bounds[0]:.3g} – {bounds[1]:.3g}" if bounds else estimate.why,),
-            estimate.value,
+        detail = (
+            estimate.why
+            if bounds is None
+            else "the reference"
+            if bounds[0] == bounds[1] == 1
+            else f"{bounds[0]:.3g} – {bounds[1]:.3g}"
         )
+        return MatrixCell(f"{estimate.value:.3g}×", (detail,), estimate.value)
 
     about += (
-        " over that of the measurement's reference, case by case; intervals over forks, wider by what "
-        "identical code may differ."
+        " over that of the measurement's reference, case by case; intervals over forks, which are taken as "
+        "wider by what identical code may differ where arms are ranked."
     )
     column = MatrixColumn(name, title, about, True)
     return ColumnFigures(column, [of(subject) for subject in subjects], show)
