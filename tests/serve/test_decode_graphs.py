@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from itertools import product
 from time import perf_counter_ns
-from types import SimpleNamespace
 from typing import Any
 
 import decode_models
 import pytest
 import torch
+from fake_cuda import FakeCuda
 
 from harness.errors import BadInput
 from harness.serve.decode.model import attention
@@ -254,6 +254,32 @@ def test_sizes_double_and_are_few() -> None:
     )
 
 
+@pytest.mark.parametrize("drafts", [0, 2, 4, 7, 11])
+def test_a_whole_draft_is_a_width_of_its_own(drafts: int) -> None:
+    """Five tokens a row are not fed as eight; passes without drafts, and wider ones, double as before."""
+    model = load_model("tiny", 50, rows=8, positions=164, device="cpu")
+    runner = model._runner = Static(model.network, model.device, capture=False)
+    plain = Static(model.network, model.device, capture=False)
+    model.prepare(1, drafts)
+    for rows, count, span, every in product((3, 8), range(1, 33), (40, 164), (False, True)):
+        asked = (8, rows, count, span, every, model.network.capacity, model.chunk)
+        usual, found = plain.size(*asked), runner.size(*asked)
+        own = every and drafts and count <= drafts + 1 < usual.width
+        assert found == (usual._replace(width=drafts + 1) if own else usual)
+    if drafts:
+        model.extend({row: [1] * (drafts + 1) for row in range(8)}, every=True)
+        assert max(size.width for size in runner.slots if size.every) == drafts + 1
+
+
+def test_a_pass_as_wide_as_a_whole_draft_says_what_one_of_any_size_says() -> None:
+    direct, static = model_of("llama"), model_of("llama")
+    runner = static._runner = Static(static.network, static.device, capture=False)
+    static.prepare(1, 2)
+    for one, other in zip(logits_of(direct), logits_of(static), strict=True):
+        assert one.shape == other.shape and torch.allclose(one, other, atol=1e-5)
+    assert {size.width for size in runner.slots if size.every} == {3}
+
+
 @pytest.mark.parametrize("rows", [1, 2, 3, 5, 8])
 def test_rows_that_fill_up_a_pass_are_rows_that_it_does_not_name(rows: int) -> None:
     """Two places of a pass that wrote to one row would race."""
@@ -292,55 +318,6 @@ def test_a_pass_that_reads_a_value_is_caught(monkeypatch: pytest.MonkeyPatch) ->
         network(torch.zeros(input_length(size), dtype=torch.int64, device="meta"), size)
 
 
-class FakeCuda:
-    """What `Static` calls of torch.cuda, on CPU: a replay computes again what was called while it was
-    captured."""
-
-    def __init__(self, patch: pytest.MonkeyPatch, static: Static) -> None:
-        self.called: list[tuple[torch.Tensor, Size]] = []
-        self.captured: list[Size] = []
-        self.replays = self.waits = 0
-        self.step = static.step
-        static.step = self.record
-        self.order: list[str] = []
-        static.clock = lambda: self.order.append("begins")
-        event = SimpleNamespace(record=lambda: self.order.append("inputs"), synchronize=self.wait)
-        stream = SimpleNamespace(wait_stream=lambda other: None)
-        for name, stand_in in {
-            "graph_pool_handle": lambda: 1,
-            "current_stream": lambda device: stream,
-            "Stream": lambda device: stream,
-            "stream": nullcontext,
-            "Event": lambda: event,
-            "CUDAGraph": SimpleNamespace,
-            "graph": self.graph,
-        }.items():
-            patch.setattr(torch.cuda, name, stand_in)
-
-    def record(self, inputs: torch.Tensor, size: Size) -> torch.Tensor:
-        self.called.append((inputs, size))
-        self.logits = self.step(inputs, size)
-        return self.logits
-
-    def wait(self) -> None:
-        self.waits += 1
-
-    @contextmanager
-    def graph(self, graph: Any, pool: int, capture_error_mode: str) -> Iterator[None]:
-        before = len(self.called)
-        yield
-        ((inputs, size),) = self.called[before:]
-        kept = self.logits
-        self.captured.append(size)
-
-        def replay() -> None:
-            self.replays += 1
-            self.order.append("replay")
-            kept.copy_(self.step(inputs, size))
-
-        graph.replay = replay
-
-
 def test_each_size_is_captured_once_and_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a stand-in for torch.cuda; the real one is asked in `test_graphs_and_eager_agree`."""
     direct, static = model_of("gemma2"), model_of("gemma2")
@@ -349,7 +326,8 @@ def test_each_size_is_captured_once_and_replayed(monkeypatch: pytest.MonkeyPatch
     for one, other in zip(logits_of(direct), logits_of(static), strict=True):
         assert torch.allclose(one, other, atol=1e-5)
     passes = 2 * len(RUN)
-    assert len(fake.captured) == len({*fake.captured}) == len(runner.slots) < passes
+    assert len(fake.captured) == len({*fake.captured}) == len(runner.slots) == static.captured < passes
+    assert direct.captured == 0
     assert fake.replays == passes and fake.waits == passes - len(runner.slots)
     assert len(fake.called) == 3 * len(runner.slots)
     assert fake.order == ["inputs", "begins", "replay"] * passes, "the inputs are none of the pass"

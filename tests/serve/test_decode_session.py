@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from decode_tools import an_arm_in_this_process
+from fake_cuda import FakeCuda
 from places import SUPPORT
 
 from harness.backend.process.lost import Lost
@@ -19,9 +21,19 @@ from harness.cli import main as cli
 from harness.errors import BAD_INPUT, OK, BadInput
 from harness.serve.decode import engine as engine_module
 from harness.serve.decode import session as session_module
+from harness.serve.decode.arm import DecodeHandler, load_arm
 from harness.serve.decode.engine import DecodeEngine
 from harness.serve.decode.figures import Decoded
-from harness.serve.decode.record import LINES, DecodedBatch, DecodeRecorder, Decoding, Judged, read_decoding
+from harness.serve.decode.model.graphs import Static
+from harness.serve.decode.record import (
+    FIGURES,
+    LINES,
+    DecodedBatch,
+    DecodeRecorder,
+    Decoding,
+    Judged,
+    read_decoding,
+)
 from harness.serve.decode.session import DecodeRequest, decode
 from harness.serve.decode.setting import Setting
 
@@ -331,3 +343,76 @@ def test_settings_of_ones_own_and_an_arm_once_more(tmp_path: Path) -> None:
         for arm in (first, second)
         for role, place in (("none", 0), ("constrained", 0), ("constrained", 1))
     }
+
+
+class InThisProcess(Scripted):
+    """A service whose arm is in this process, with a model that captures its passes by a stand-in for
+    torch.cuda. `forgets` says of a warm constrained run whether its passes are to be captured anew."""
+
+    patch: ClassVar[pytest.MonkeyPatch]
+    forgets: ClassVar[Callable[[int], bool]]
+
+    def __init__(self, _: str, arguments: dict[str, Any], *rest: object) -> None:
+        super().__init__()
+        self.handler, self.description = load_arm(**arguments)
+        self.asked = 0
+
+    def ask(
+        self, message: dict[str, Any], blob: bytes = b"", *, seconds: float
+    ) -> tuple[dict[str, Any], bytes]:
+        warm = message["op"] == "run" and not message["cold"] and message["role"] == "constrained"
+        if warm:
+            self.asked += 1
+            if self.forgets(self.asked):
+                self.runner.slots.clear()
+        answer = self.handler(message, blob)
+        if message["op"] == "open":
+            assert isinstance(self.handler, DecodeHandler)
+            model = self.handler.model
+            assert model is not None
+            self.runner = model._runner = Static(model.network, model.device, capture=True)
+            FakeCuda(self.patch, self.runner, seconds=0.5)
+        return answer
+
+
+@pytest.mark.parametrize(
+    ("forgets", "repeated", "clean"),
+    [
+        (lambda number: number == 1, [1, 0], True),
+        (lambda number: number in (2, 3), [0, 2], True),
+        (lambda _: True, [engine_module.AGAIN, engine_module.AGAIN], False),
+    ],
+)
+def test_a_warm_run_in_which_passes_were_captured_is_made_again(
+    forgets: Callable[[int], bool],
+    repeated: list[int],
+    clean: bool,
+    decoded: Decoding,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(InThisProcess, "patch", monkeypatch, raising=False)
+    monkeypatch.setattr(InThisProcess, "forgets", staticmethod(forgets), raising=False)
+    monkeypatch.setattr(engine_module, "Service", InThisProcess)
+    setting = Setting("function_calls", "jump_forward", texts=1, prompt_tokens=4, limit=8)
+    setup = replace(decoded.setup, settings=(setting,), arms=decoded.setup.arms[:1], forks=1, rounds=2)
+    with an_arm_in_this_process(), DecodeRecorder(tmp_path, setup) as recorder:
+        DecodeEngine(setup, 1, 60.0, recorder, lambda *_: "valid", lambda _: None).run()
+    found = read_decoding(tmp_path)
+    assert not found.losses
+    cold, *warm = runs(found, "llguidance")
+    assert cold.is_cold and cold.captured and not cold.repeated and cold.wall_ns > 5e8
+    assert [run.repeated for run in warm] == repeated
+    assert all((run.captured == 0) is (run.wall_ns < 5e8) is clean for run in warm)
+    (free,) = (run for run in runs(found, "llguidance", "none") if run.round == 1)
+    assert not free.captured
+
+
+def test_a_record_from_before_passes_were_counted_is_read(decoded: Decoding, tmp_path: Path) -> None:
+    for name in (LINES, FIGURES):
+        (tmp_path / name).write_bytes((decoded.folder / name).read_bytes())
+    lines = [json.loads(line) for line in (tmp_path / LINES).read_text().splitlines()]
+    for line in lines:
+        line.pop("captured", None), line.pop("repeated", None)
+    (tmp_path / LINES).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert {(run.captured, run.repeated) for run in read_decoding(tmp_path).batches} == {(0, 0)}

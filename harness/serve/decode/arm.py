@@ -172,7 +172,7 @@ class DecodeHandler:
             device=device,
             dtype=self.dtype,
         )
-        self.model.prepare(max(len(request.prompt) for request in asked))
+        self.model.prepare(max(len(request.prompt) for request in asked), draft_tokens)
         reply = {
             "build_s": time.perf_counter() - start,
             "threads": torch.get_num_threads(),
@@ -197,14 +197,15 @@ class DecodeHandler:
 
     def run(self, role: str, setting: dict[str, Any], cold: bool = False) -> Answer:
         """Serve the setting's requests once, if `cold` with an empty compile cache. The answer's bytes are
-        the steps, as int64 `[passes, len(STEP)]`."""
+        the steps, as int64 `[passes, len(STEP)]`; `captured` is how many sizes of pass were captured as
+        graphs meanwhile, each of which takes many times as long as the pass."""
         asked = Setting.from_json(setting)
         made = self._requests(asked, plain=role == "none")
         assert self.model is not None
         strategy = make_strategy(asked.strategy, self.vocabulary, asked.draft_tokens)
         queue = self._queue(asked, cold=cold) if role == "constrained" else None
         options = self._options(asked, constrained=role == "constrained")
-        before = self.adapter.threads
+        before, captured = self.adapter.threads, self.model.captured
         try:
             if options.batch_fill and asked.fill_threads > 1:
                 self.adapter.threads = asked.fill_threads
@@ -217,7 +218,8 @@ class DecodeHandler:
             self.adapter.threads = before
         if role == "constrained":
             self.outputs.setdefault(asked.plain, {done.name: done.ids for done in served.completed})
-        return self._answer(asked, made, served)
+        reply, steps = self._answer(asked, made, served)
+        return reply | {"captured": self.model.captured - captured}, steps
 
     def score(self, setting: dict[str, Any], outputs: list[dict[str, Any]]) -> Answer:
         """Score what a constrained run of the setting wrote, as `scoring.scored` says. It is asked for only

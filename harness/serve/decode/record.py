@@ -121,6 +121,11 @@ class DecodedBatch:
     completed: tuple[Judged, ...]
     steps: Integers
     """Int64 `[passes, len(STEP)]`."""
+    captured: int = 0
+    """How many sizes of pass were captured as CUDA graphs within the run. A warm run with any is made again,
+    a few times at most, and the last one is what stands here. Older records do not have it."""
+    repeated: int = 0
+    """How often the run was made again for that. Older records do not have it."""
 
     @property
     def is_cold(self) -> bool:

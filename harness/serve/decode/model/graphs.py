@@ -67,6 +67,7 @@ class Direct:
     """Runs each pass at once, as small as the rows allow."""
 
     static = False
+    captured = 0
 
     def __init__(self, step: Step, device: torch.device) -> None:
         self.step, self.device = step, device
@@ -115,10 +116,18 @@ class Static:
     pool: Any = None
     began: Any = None
     """When the last pass began, as `Forward.began` defines it: the inputs are at hand by then."""
+    drafted: int = 0
+    """The tokens of a row that has a whole draft. They are a width of their own, because nearly all passes
+    with drafts have it; 0: there are no drafts."""
     static = True
 
     def __post_init__(self) -> None:
         self.clock = clock_of(self.device)
+
+    @property
+    def captured(self) -> int:
+        """Returns how many sizes were captured so far."""
+        return sum(slot.graph is not None for slot in self.slots.values())
 
     def size(
         self, model_rows: int, rows: int, count: int, span: int, every: bool, capacity: int, chunk: int
@@ -127,9 +136,12 @@ class Static:
         all of them, which saves copying the cache."""
         whole = 2 * rows > model_rows
         least = min(LEAST_SPAN, capacity)
+        width = _doubled(count, 1, chunk)
+        if every and count <= self.drafted:
+            width = min(width, self.drafted)
         return Size(
             model_rows if whole else _doubled(rows, 1, model_rows),
-            _doubled(count, 1, chunk),
+            width,
             _doubled(span, least, capacity),
             whole,
             every,

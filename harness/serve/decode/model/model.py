@@ -169,6 +169,11 @@ class Model:
         """Returns when the last pass began, as `Forward.began` says."""
         return self._runner.began
 
+    @property
+    def captured(self) -> int:
+        """Returns how many sizes of pass were captured as graphs so far."""
+        return self._runner.captured
+
     def extend(self, tokens: Mapping[int, Sequence[int]], *, every: bool = False) -> torch.Tensor:
         """Append tokens and return logits, as `Forward.extend` says. Raises ValueError for too many or no
         tokens, IndexError for a row that does not exist."""
@@ -227,13 +232,15 @@ class Model:
             lasts = [max(len(tokens.get(row, ())) - 1, 0) for row in order]
         return [*values, *(lengths if size.whole else (lengths[row] for row in places)), *order, *lasts]
 
-    def prepare(self, prompt: int) -> None:
+    def prepare(self, prompt: int, draft_tokens: int = 0) -> None:
         """Capture the passes of one token and those that a prompt of so many tokens takes, for each number of
-        rows and each span, so that none of them is captured during a run."""
-        if not self._runner.static:
+        rows and each span, so that none of them is captured during a run. Passes of several tokens with
+        logits at each, and with whole drafts of so many tokens, are captured at their first use."""
+        if not isinstance(self._runner, Static):
             return
         import torch
 
+        self._runner.drafted = draft_tokens + 1 if draft_tokens else 0
         rest = (prompt - 1) % self.chunk + 1  # what is left for the prompt's last pass
         counts = sorted({1, rest, min(prompt, self.chunk)})
         doubled = (1 << power for power in range(self.positions.bit_length()))
