@@ -32,9 +32,12 @@ STEP_TIMES = (
     "apply_ns",
     "sample_ns",
     "accept_ns",
+    "strategy_ns",
     "wall_ns",
 )
 """The columns of a step of which the median is kept."""
+STEP_MEANS = ("forward_ns", "wall_ns")
+"""Those of which the mean is kept beside it: a few wide passes do not show in a median."""
 
 
 def settings_of(batch: int, texts: int, own_kernel: bool) -> tuple[Setting, ...]:
@@ -181,6 +184,7 @@ def figures_of_cell(decoded: Decoded, cell: DecodeCell) -> dict[str, Any]:
     done = latency.answered(cell.completed)
     over, gain = decoded.over_none(cell), decoded.speed_up(cell)
     values = decoded.values(cell)
+    steps = np.concatenate([run.steps for run in cell.warm])
     return {
         "requests": len(cell.judged),
         "answered": len(done),
@@ -198,12 +202,17 @@ def figures_of_cell(decoded: Decoded, cell: DecodeCell) -> dict[str, Any]:
         "tokens_per_pass": values["tokens_per_pass"],
         "peak_bytes": values["peak"],
         "step_ns": {
-            name.removesuffix("_ns"): float(
-                np.median(np.concatenate([run.steps[:, STEP.index(name)] for run in cell.warm]))
-            )
+            name.removesuffix("_ns"): float(np.median(steps[:, STEP.index(name)]))
             for name in STEP_TIMES
-            if any(len(run.steps) for run in cell.warm)
+            if len(steps)
         },
+        "step_mean_ns": {
+            name.removesuffix("_ns"): float(np.mean(steps[:, STEP.index(name)]))
+            for name in STEP_MEANS
+            if len(steps)
+        },
+        "captured": sum(run.captured for run in cell.warm),
+        "repeated": sum(run.repeated for run in cell.warm),
         "over_none": first(over.x) if over else None,
         "left_out": over.left_out if over else 0,
         "per_byte": per_byte(decoded, cell) if cell.role == "none" else None,

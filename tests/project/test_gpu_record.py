@@ -13,6 +13,7 @@ import gpu_decode
 import gpu_paths
 import gpu_report
 import gpu_store
+import numpy as np
 import pytest
 from decode_runs import Played, decoding
 from gpu_figures import CONSTRAINED, FLOOR, JUMPS, LOGITS, LOGITS32, WIDE, Asked, Figures, verdict
@@ -27,6 +28,7 @@ from harness.serve.decode.model.model import Model
 from harness.serve.decode.record import Loss, Whose
 from harness.serve.decode.session import DecodeRequest
 from harness.serve.decode.setting import Setting
+from harness.walk.loop.outcome import STEP
 
 # ---------------------------------------------------------------------------------------- what was decoded
 
@@ -110,6 +112,32 @@ def test_records_are_held_against_what_was_asked(figures: Figures, broken: set[s
     asked = figures.asked()
     assert {figure.asked.what for figure in asked if figure.verdict == "NOT KEPT"} == broken
     assert all(figure.verdict != "not measured" for figure in asked)
+
+
+def test_means_stand_beside_medians_and_say_what_a_few_wide_passes_took() -> None:
+    record = record_of(32, COST)
+    forward, strategy = STEP.index("forward_ns"), STEP.index("strategy_ns")
+    batches = []
+    for run in record.batches:
+        steps = np.tile(run.steps[-1:], (10, 1))
+        steps[:, forward] = [5_000_000] * 9 + [25_000_000]
+        steps[:, strategy] = 700_000
+        batches.append(replace(run, steps=steps, captured=run.round, repeated=2 * run.round))
+    rows = gpu_decode.condensed(Decoded(replace(record, batches=tuple(batches))))["rows"]
+    assert rows and all(row["step_ns"]["forward"] == 5e6 for row in rows)
+    assert all(row["step_mean_ns"]["forward"] == pytest.approx(7e6) for row in rows)
+    assert all(row["step_ns"]["strategy"] == 7e5 and row["step_mean_ns"]["wall"] > 0 for row in rows)
+    warm = sum(
+        run.round
+        for run in record.batches
+        if (run.arm, run.setting, run.role) == ("xgrammar", 1, "constrained")
+    )
+    (row,) = (
+        row
+        for row in rows
+        if (row["arm"], row["way"], row["strategy"]) == ("xgrammar", "one call", "stepwise")
+    )
+    assert (row["captured"], row["repeated"]) == (warm, 2 * warm)
 
 
 def test_the_figures_of_a_record() -> None:
