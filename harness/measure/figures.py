@@ -19,12 +19,14 @@ METRICS: dict[str, str] = {
     "ttfm": "It is the time to the first mask: compile, new matcher and first fill, of the first pass after "
     "a fresh compile.",
     "cold_fill": "It is the time of all fills of the first pass after a fresh compile, summed over the text.",
-    "fill": "It is the time of warm fills: the minimum over the passes for each token, summed over the text.",
-    "accept": "It is the time of warm accepts: the minimum over the passes for each token, summed over the "
-    "text.",
-    "matcher_new": "It is the time to make a new object of a compiled grammar: the minimum over the passes.",
+    "fill": "It is the time of warm fills: the minimum over the round's passes for each token, summed over "
+    "the text.",
+    "accept": "It is the time of warm accepts: the minimum over the round's passes for each token, summed "
+    "over the text.",
+    "matcher_new": "It is the time to make a new object of a compiled grammar: the minimum over the round's "
+    "passes.",
 }
-"""The metrics that are judged, by name: nanoseconds per case, lower is better."""
+"""The metrics that are judged, by name: nanoseconds per case in each round, lower is better."""
 
 OF_FRESH_COMPILES = frozenset({"compile", "ttfm", "cold_fill"})
 """The metrics that only a round with a fresh compile has a figure of."""

@@ -116,7 +116,14 @@ def _times() -> list[str]:
         f"The margin is {estimate.SMALLEST_MARGIN:.0%}, or {estimate.FLOORS:g} times the noise floor "
         "if that is more."
     )
-    measured = "Of `grammarbench measure`, per case, nanoseconds, lower is better."
+    measured = (
+        "Of `grammarbench measure`, per case in each round, nanoseconds, lower is better. Exports have two "
+        "figures of each for every arm and family. `compile_ns`, `fill_ns`, ...: the geometric mean over the "
+        "cases that this arm solves of the median over forks and rounds; of arms that solve different cases "
+        "these do not compare. `compile_ratio`, `fill_ratio`, ...: the estimate over the cases that arm and "
+        "reference both have ([how it is made](measuring.md#estimate-interval-verdict)), without its "
+        "interval where the comparison is unproven."
+    )
     history = "Of `grammarbench history`; the rule is in [histories](history.md)."
     return [
         *_section("Figures of a measurement", measured, measured_figures.METRICS),

@@ -21,9 +21,12 @@ from measured import steady, write_measurement
 from synthetic import HOSTILE, info, row, synthetic_run
 
 from harness.cli.main import main
+from harness.outcomes.outcome import summed
 from harness.outcomes.result import Change, Gate, Result, result_of
 from harness.report.export import FORMS, summary, workflow_commands, write
+from harness.report.figures import estimates
 from harness.report.paper import FORMS as PAPER
+from harness.report.values import percent
 from harness.rows.writer import Writer
 from harness.text import markdown
 
@@ -153,6 +156,68 @@ def test_bencher_takes_it(tmp_path: Path) -> None:
     assert fill["lower_value"] <= fill["value"] <= fill["upper_value"] and fill["value"] == pytest.approx(
         1.2, rel=0.02
     )
+
+
+def test_conformance_has_one_interval_on_every_surface(tmp_path: Path) -> None:
+    """Wilson's, of the judged cases, as the page has it."""
+    run = synthetic_run(tmp_path / "run", cases=40)
+    result = result_of(run)
+    files = {path.name: path.read_text() for path in write(result, ["csv", "bencher", "markdown"], tmp_path)}
+    lines = csv.DictReader(files["figures.csv"].splitlines())
+    told = {line["arm"]: line for line in lines if line["name"] == "conformance"}
+    for figure in result.figures:
+        if figure.name == "conformance":
+            counts = summed(one for one in result.counts if one.arm == figure.arm)
+            page = estimates.conformance(counts)
+            assert page is not None and (figure.low, figure.high) == page.bounds
+            assert figure.values == counts.judged
+            assert told[figure.arm]["low"] == repr(figure.low)
+            measure = json.loads(files["bencher.json"])[f"{figure.arm} / all"]["conformance"]
+            assert (measure["lower_value"], measure["upper_value"]) == page.bounds
+            low, high = map(percent, page.bounds)
+            assert f"| Conformance | {percent(page.value)} | {low} to {high} | higher |" in files["tables.md"]
+
+
+@pytest.mark.parametrize("copy", [1.0, 1.3])
+def test_an_unproven_ratio_has_no_interval_and_says_why(copy: float, tmp_path: Path) -> None:
+    """Where identical code does not come out as equal, `compare` and the page conclude nothing."""
+    result = result_of(measured_run(tmp_path / "run", 1.2, copy=copy))
+    ratios = [one for one in result.figures if one.unit == "ratio" and one.arm == "toy 2"]
+    assert {one.name for one in ratios} >= {"fill_ratio", "compile_ratio"}
+    files = {path.name: path.read_text() for path in write(result, list(FORMS), tmp_path)}
+    lines = list(csv.DictReader(files["figures.csv"].splitlines()))
+    exported = json.loads(files["result.json"])["figures"]
+    bencher = json.loads(files["bencher.json"])["toy 2 / speed"]
+    (line,) = (line for line in lines if (line["arm"], line["name"]) == ("toy 2", "fill_ratio"))
+    (one,) = (one for one in exported if (one["arm"], one["name"]) == ("toy 2", "fill_ratio"))
+    why = "unproven: two arms of identical code were not equivalent here" if copy > 1 else ""
+    assert one["why"] == line["why"] == why
+    assert (one["low"] is None) == (line["low"] == "") == ("lower_value" not in bencher["fill_ratio"])
+    assert (one["low"] is None) == bool(why) and float(line["value"]) == pytest.approx(1.2, rel=0.02)
+    assert (f"| 1.2 | {why} | lower |" in files["tables.md"]) == bool(why)
+    reference = next(one for one in result.figures if (one.arm, one.name) == ("toy 1", "fill_ratio"))
+    assert (reference.value, reference.low, reference.high, reference.why) == (1, 1, 1, "")
+
+
+def test_a_dashboard_is_told_what_a_ratio_comes_from_and_that_it_is_unproven(tmp_path: Path) -> None:
+    families = ["one", "two"]
+    result = result_of(measured_run(tmp_path / "run", 1.2, copy=1.3, families=families))
+    smaller, bigger = write(result, ["benchmark-action"], tmp_path)
+    said = {one["name"]: one for path in (smaller, bigger) for one in json.loads(path.read_text())}
+    ratio = said["toy 2 / all / fill, ratio to toy==1"]
+    assert "range" not in ratio and ratio["extra"].startswith("from 5 forks; unproven: two arms of identical")
+    assert said[f"{result.arms[0].name} / all / Under-constrained"]["extra"] == "from 2 cases"
+
+
+def test_nanoseconds_say_of_how_many_cases_they_are_the_mean(tmp_path: Path) -> None:
+    """An arm that solves fewer cases has a mean over others, so that two arms' do not compare."""
+    unsolved = {"toy==2": {"speed1": "timeout"}}
+    result = result_of(measured_run(tmp_path / "run", 1.2, cases=3, unsolved=unsolved))
+    said = {one.arm: (one.title, one.values) for one in result.figures if one.name == "compile_ns"}
+    assert said == {
+        "toy 1": ("compile, geometric mean over its 3 cases", 3),
+        "toy 2": ("compile, geometric mean over its 2 cases", 2),
+    }
 
 
 def test_github_action_benchmark_takes_it(hostile: Result, tmp_path: Path) -> None:

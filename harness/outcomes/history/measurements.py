@@ -22,7 +22,7 @@ from typing import Any
 from harness.backend.arm import pinned
 from harness.backend.environments.releases import release
 from harness.errors import BadInput, Incomplete
-from harness.measure.estimate import compare, is_proven
+from harness.measure.estimate import Comparison, compare, is_proven
 from harness.measure.figures import METRICS, Figures
 from harness.measure.record import read_measurement
 from harness.measure.statistics import geometric_mean
@@ -85,6 +85,16 @@ class Series:
 
 def entries_of(folder: Path) -> tuple[str, str, list[Entry]]:
     """Returns hardware key, workload key and entries of a complete measurement. Raises BadInput."""
+    hardware, workload, entries = compared_entries(folder)
+    return hardware, workload, [entry for entry, _ in entries]
+
+
+def compared_entries(folder: Path) -> tuple[str, str, list[tuple[Entry, Comparison | None]]]:
+    """Returns the same with the comparison from which each entry's ratio comes; the reference has none.
+
+    No confirming forks are looked at, so a change that the comparison claims may not be confirmed. Raises
+    BadInput.
+    """
     recorded = read_measurement(folder)
     if recorded.end is None:
         raise Incomplete(f"{folder}: this measurement has no end and goes into no history")
@@ -112,22 +122,25 @@ def entries_of(folder: Path) -> tuple[str, str, list[Entry]]:
                     continue
                 arm = arms[name]
                 entries.append(
-                    Entry(
-                        time=measurement.started,
-                        run=measurement.run,
-                        backend=arm.backend,
-                        version=arm.version,
-                        options=arm.options,
-                        metric=metric,
-                        family=family,
-                        cases=len(values),
-                        nanoseconds=geometric_mean(values),
-                        reference=_full(reference.backend, reference.version, reference.options),
-                        ratio=ratio.found.ratio if ratio else 1.0,
-                        low=ratio.found.low if ratio else 1.0,
-                        high=ratio.found.high if ratio else 1.0,
-                        forks=len(figures.forks),
-                        proven=proven,
+                    (
+                        Entry(
+                            time=measurement.started,
+                            run=measurement.run,
+                            backend=arm.backend,
+                            version=arm.version,
+                            options=arm.options,
+                            metric=metric,
+                            family=family,
+                            cases=len(values),
+                            nanoseconds=geometric_mean(values),
+                            reference=_full(reference.backend, reference.version, reference.options),
+                            ratio=ratio.found.ratio if ratio else 1.0,
+                            low=ratio.found.low if ratio else 1.0,
+                            high=ratio.found.high if ratio else 1.0,
+                            forks=len(figures.forks),
+                            proven=proven,
+                        ),
+                        ratio,
                     )
                 )
     return measurement.hardware, measurement.workload, entries

@@ -18,6 +18,7 @@ from harness.outcomes.history import measurements
 from harness.outcomes.repro_command import repro_words
 from harness.outcomes.result.parts import Arm, Change, Counts, Failing, Figure, Kind, Result
 from harness.outcomes.summary import ArmSummary, each_taken_in, summarize
+from harness.outcomes.wilson import share_bounds
 from harness.rows.again import how_to_complete
 from harness.rows.machine import hardware, hardware_key
 from harness.rows.row import Row, RunInfo
@@ -194,6 +195,10 @@ def _figures(arms: Iterable[ArmSummary]) -> Iterator[Figure]:
         for name, metric in metrics.METRICS.items():
             value = values[name]
             if value is not None:
+                cases, low, high = len(arm.cases), None, None
+                if name == "conformance":
+                    cases = arm.counts().judged
+                    low, high = share_bounds(arm.counts().works, cases)
                 yield Figure(
                     _name(arm),
                     ALL,
@@ -202,8 +207,10 @@ def _figures(arms: Iterable[ArmSummary]) -> Iterator[Figure]:
                     metric.unit,
                     metric.better,
                     float(value),
+                    low,
+                    high,
                     headline=name in HEADLINE,
-                    values=len(arm.cases),
+                    values=cases,
                 )
         for name, times in metrics.DISTRIBUTIONS.items():
             count = int(values[f"{name}_n"] or 0)
@@ -226,17 +233,21 @@ def _figures(arms: Iterable[ArmSummary]) -> Iterator[Figure]:
 
 
 def _measured(run: Path) -> Iterator[Figure]:
-    """Nanoseconds, and ratios to the reference with their intervals."""
+    """Nanoseconds, and ratios to the reference with their intervals.
+
+    An unproven ratio says why and has none: where identical code does not come out as equal, no interval can
+    be believed.
+    """
     if read_measurement(run).end is None:
         return
-    for entry in measurements.entries_of(run)[2]:
+    for entry, compared in measurements.compared_entries(run)[2]:
         arm = f"{pinned(entry, '')} {entry.version}"
         what = entry.metric.replace("_", " ")
         yield Figure(
             arm,
             entry.family,
             f"{entry.metric}_ns",
-            f"{what}, per case",
+            f"{what}, geometric mean over its {counted(entry.cases, 'case')}",
             "ns",
             "lower",
             entry.nanoseconds,
@@ -245,6 +256,7 @@ def _measured(run: Path) -> Iterator[Figure]:
         if math.isfinite(entry.high):
             title = f"{what}, ratio to {entry.reference}"
             main = entry.family == ALL and entry.metric in ("compile", "fill")
+            unproven = compared is not None and compared.verdict == "unproven"
             yield Figure(
                 arm,
                 entry.family,
@@ -253,10 +265,11 @@ def _measured(run: Path) -> Iterator[Figure]:
                 "ratio",
                 "lower",
                 entry.ratio,
-                entry.low,
-                entry.high,
-                entry.forks,
+                None if unproven else entry.low,
+                None if unproven else entry.high,
+                compared.found.forks if compared else entry.forks,
                 headline=main,
+                why=f"unproven: {compared.why}" if compared is not None and unproven else "",
             )
 
 

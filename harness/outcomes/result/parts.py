@@ -39,7 +39,10 @@ class Figure:
     low: float | None = None
     high: float | None = None
     values: int | None = None
-    """The number of cases, walks or forks from which the figure comes."""
+    """From how many the figure comes: a ratio from so many forks, a percentile of a run (`us`) from so many
+    times, conformance from so many judged cases, and every other figure from so many cases."""
+    why: str = ""
+    """Why a ratio has no interval (it is unproven, and what makes it so); else empty."""
     headline: bool = False
     """Is it among the few figures that a dashboard plots?"""
 

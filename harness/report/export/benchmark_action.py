@@ -6,10 +6,13 @@ from __future__ import annotations
 import json
 
 from harness.outcomes.result import Result
-from harness.text import one_line
+from harness.text import counted, one_line
 
 MOST = 40
 """Series; more charts than that nobody looks at."""
+
+OF = {"us": "time", "ratio": "fork"}
+"""What a figure comes from, by its unit (`Figure.values`); the others come from cases."""
 
 
 def files(result: Result) -> dict[str, str]:
@@ -30,7 +33,8 @@ def _series(result: Result, better: str) -> str:
         if figure.low is not None and figure.high is not None:
             entry["range"] = f"{_number(figure.low)} to {_number(figure.high)}"
         if figure.values is not None:
-            entry["extra"] = f"from {figure.values}{f'; {result.sample}' if result.sample else ''}"
+            come_from = f"from {counted(figure.values, OF.get(figure.unit, 'case'))}"
+            entry["extra"] = "; ".join(filter(None, [come_from, figure.why, result.sample]))
         entries.append(entry)
     return json.dumps(entries, indent=1, allow_nan=False) + "\n"
 

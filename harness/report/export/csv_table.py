@@ -20,7 +20,7 @@ COUNTED_TITLES = {name: METRICS[name].title.lower() for name in COUNTED}
 """How tables for people head these columns."""
 
 
-FIGURES = ("arm", "family", "name", "unit", "better", "value", "low", "high", "values")
+FIGURES = ("arm", "family", "name", "unit", "better", "value", "low", "high", "values", "why")
 
 FAILING = (
     "arm", "suite", "case", "case_id", "faults", "documented", "outcome", "state", "said", "repro",

@@ -31,7 +31,7 @@ def counts(result: Result) -> str:
 
 
 def figures(result: Result, *, headline: bool = False) -> str:
-    """Returns one line per figure, with its interval where it has one."""
+    """Returns one line per figure, with its interval where it has one, or why it has none."""
     lines = [
         "| backend | of | figure | value | interval | better |",
         "| --- | --- | --- | ---: | --- | --- |",
@@ -39,7 +39,7 @@ def figures(result: Result, *, headline: bool = False) -> str:
     for figure in result.figures:
         if figure.headline or not headline:
             span = (
-                ""
+                markdown(figure.why, 300)
                 if figure.low is None or figure.high is None
                 else f"{number(figure.low, figure.unit)} to {number(figure.high, figure.unit)}"
             )
