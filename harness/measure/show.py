@@ -130,7 +130,7 @@ def forest(comparison: Comparison) -> str:
 
 
 def proof_text(figures: Figures, comparisons: Sequence[Comparison], on: Console = PIPE) -> str:
-    """Returns whether the run may be believed, its noise floor, and the smallest change that it would have
+    """Returns whether the run may be believed, its widest margins, and the smallest change that it would have
     seen."""
     if not comparisons:
         return "nothing was measured on two arms"
@@ -149,7 +149,7 @@ def proof_text(figures: Figures, comparisons: Sequence[Comparison], on: Console 
         *more,
         *on.fold(
             f"{counted(len(figures.forks), 'fork')}, intervals at {LEVEL:.0%}, "
-            + "margin: "
+            + "widest margin of a family: "
             + ", ".join(f"{metric} {margins[metric]:.1%}" for metric in METRICS if metric in margins)
         ),
         *on.fold(

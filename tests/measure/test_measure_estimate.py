@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,16 @@ def test_one_fork_would_have_seen_no_change(tmp_path: Path) -> None:
     found = measured(tmp_path, 1.0, forks=1)
     said = " ".join(show.proof_text(Figures(read_measurement(tmp_path)), found).split())
     assert "1 fork, intervals" in said and "fill none: one fork" in said and "inf" not in said
+
+
+def test_of_margins_that_differ_by_family_the_widest_is_named_as_such(tmp_path: Path) -> None:
+    found = measured(tmp_path, 1.0, families=("small", "large"))
+    apart = [
+        replace(each, margin=0.312 if (each.metric, each.family) == ("compile", "large") else 0.05)
+        for each in found
+    ]
+    said = " ".join(show.proof_text(Figures(read_measurement(tmp_path)), apart).split())
+    assert "intervals at 99%, widest margin of a family: compile 31.2%, ttfm 5.0%" in said
 
 
 def test_without_an_equivalent_copy_nothing_is_said(tmp_path: Path) -> None:

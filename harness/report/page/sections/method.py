@@ -152,7 +152,10 @@ def _measured(one: Measured) -> Box:
             "rounds made again",
             f"{sum(slot.again > 0 for slot in slots):,} of {len(slots):,} slots (a processor was taken away)",
         ),
-        ("noise floor", ", ".join(f"{name} {value:.2%}" for name, value in floors.items()) or "not measured"),
+        (
+            "noise floor, the widest of a family",
+            ", ".join(f"{name} {value:.2%}" for name, value in floors.items()) or "not measured",
+        ),
         (
             "smallest change seen",
             ", ".join(f"{name} {seen(value)}" for name, value in effects.items()) or "not measured",
