@@ -11,6 +11,7 @@ from typing import Any
 from harness.cases.bare_schema import asks_of_arguments, has_annotations_alone, is_schema
 from harness.cases.case import json_text
 from harness.cases.json_reading import parse_if_text
+from harness.cases.python_types import DEFINITIONS, schema_of_definitions
 from harness.errors import BadInput
 
 SCHEMA_AT = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema", "parameters_json_schema")
@@ -89,7 +90,7 @@ def is_tool(value: object) -> bool:
     return (
         called
         or format_of_custom(value) is not None
-        or ("name" in value and any(key in value for key in SCHEMA_AT))
+        or ("name" in value and any(key in value for key in (*SCHEMA_AT, DEFINITIONS)))
         or any(key in value for key in SCHEMA_AT[1:])
     )
 
@@ -209,6 +210,8 @@ def of_openapi(schema: Any) -> Any:
             made[keyword] = int(value) if is_count else value
         elif keyword not in ("nullable", "propertyOrdering") and (keyword, value) != ("format", "enum"):
             made[keyword] = value
+    if made.get("type") in ("integer", "number") and isinstance(made.get("enum"), list):
+        made["enum"] = list(map(_number_of, made["enum"]))
     if made.get("type") == "type_unspecified":
         del made["type"]
     if schema.get("nullable") is not True:
@@ -219,6 +222,13 @@ def of_openapi(schema: Any) -> Any:
     if isinstance(made.get("enum"), list):
         made["enum"] = [*made["enum"], None]
     return made
+
+
+def _number_of(value: Any) -> Any:
+    """Returns the number that a text is, as the values of an enum are text there; every other value as it
+    is, for the schema's check to name."""
+    is_number = isinstance(value, str) and re.fullmatch(r"-?(0|[1-9][0-9]{0,99})(\.[0-9]{1,99})?", value)
+    return parse_if_text(value, "a number") if is_number else value
 
 
 def format_of_custom(tool: dict[str, Any]) -> dict[str, Any] | None:
@@ -261,10 +271,8 @@ def tool_grammar(value: object, where: str) -> tuple[str, str, Any]:
 
 
 def _schema_of_arguments(function: dict[str, Any], where: str) -> dict[str, Any]:
-    if function.get("parameter_definitions") and not any(map(function.get, SCHEMA_AT)):  # Cohere's older form
-        raise BadInput(
-            f'{where} has "parameter_definitions", which are not read; write "parameters" with a JSON Schema'
-        )
+    if function.get(DEFINITIONS) and not any(map(function.get, SCHEMA_AT)):
+        return schema_of_definitions(function[DEFINITIONS], where)
     given = [key for key in SCHEMA_AT if function.get(key) is not None]
     if len(given) > 1:
         raise BadInput(f"{where} has {' and '.join(given)}; keep one")

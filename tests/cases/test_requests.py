@@ -320,9 +320,13 @@ BAD: dict[str, tuple[Any, str]] = {
         {"messages": [], "tools": {"a": 1}},
         '"tools" is {"a": 1}, not a list of tools',
     ),
-    "tools of Cohere's first interface": (
-        {"messages": [], "tools": [{"name": "x", "parameter_definitions": {"a": {"type": "str"}}}, WEATHER]},
-        'tool 1 ("x") has "parameter_definitions", which are not read; write "parameters"',
+    "a parameter of a class": (
+        {"message": "m", "tools": [{"name": "x", "parameter_definitions": {"a": {"type": "Item"}}}]},
+        'tool 1 ("x"): the parameter "a" is of type "Item", which is not read; write "parameters"',
+    ),
+    "parameters that are no object": (
+        {"message": "m", "tools": [{"name": "x", "parameter_definitions": ["a"]}]},
+        'tool 1 ("x"): "parameter_definitions" is ["a"], not an object',
     ),
     "a tool that is none": ({"messages": [], "tools": ["weather"]}, 'tool 1 is "weather", not a tool'),
     "a format without a type": (

@@ -154,6 +154,11 @@ def test_a_bound_of_geminis_that_is_no_int64_stays_text(text: str, kept: object,
         ),
         ({"type": "TYPE_UNSPECIFIED", "maximum": 3}, {"maximum": 3}),
         (
+            {"type": "INTEGER", "format": "enum", "enum": ["101", "-201"], "nullable": True},
+            {"type": ["integer", "null"], "enum": [101, -201, None]},
+        ),
+        ({"type": "NUMBER", "enum": ["1.50", "x", 2]}, {"type": "number", "enum": [1.5, "x", 2]}),
+        (
             {
                 "properties": {"pet": {"ref": "#/defs/Pet", "nullable": True}, "ref": {"type": "STRING"}},
                 "defs": {"Pet": {"type": "OBJECT"}},
@@ -177,6 +182,84 @@ def test_geminis_schemas_are_read_as_its_sdk_writes_them(
 ) -> None:
     tool = {"name": "weather", "parameters": parameters, "parametersJsonSchema": None}
     assert read(tmp_path, {"function_declarations": [tool]}) == [("weather", schema)]
+
+
+COHERE = {
+    "day": ({"type": "str", "description": "YYYY-MM-DD", "required": True}, "string"),
+    "count": ({"type": "int", "required": False, "enum": None}, "integer"),
+    "share": ({"type": "float"}, "number"),
+    "exact": ({"type": "bool"}, "boolean"),
+    "any": ({"type": "Dict"}, "object"),
+    "some": ({"type": "List"}, "array"),
+    "word": ({"type": "string"}, "string"),
+}
+
+
+def test_tools_of_coheres_first_interface_name_pythons_types(tmp_path: Path) -> None:
+    definitions = {name: definition for name, (definition, _) in COHERE.items()}
+    tools = [{"name": "sales", "description": "d", "parameter_definitions": definitions}]
+    tools += [{"name": "now", "description": "d", "parameter_definitions": {}}]
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {name: {"type": kind} for name, (_, kind) in COHERE.items()},
+        "required": ["day"],
+    }
+    schema["properties"]["day"]["description"] = "YYYY-MM-DD"
+    for request in ({"message": "x", "tools": tools}, {"model": "m", "message": "x", "tools": tools}):
+        assert read(tmp_path, request) == [("sales", schema), ("now", NOTHING)]
+
+
+@pytest.mark.parametrize(
+    ("written", "schema"),
+    [
+        ("List[str]", {"type": "array", "items": {"type": "string"}}),
+        ("List[List[float]]", {"type": "array", "items": {"type": "array", "items": {"type": "number"}}}),
+        ("Dict[str, int]", {"type": "object", "additionalProperties": {"type": "integer"}}),
+        (
+            "dict[str, Dict[str, list[int]]]",
+            {
+                "type": "object",
+                "additionalProperties": {
+                    "type": "object",
+                    "additionalProperties": {"type": "array", "items": {"type": "integer"}},
+                },
+            },
+        ),
+        ("Dict[int, str]", None),
+        ("Dict[str]", None),
+        ("List[Item]", None),
+        ("List[str", None),
+        ("List[]", None),
+        ("str[int]", None),
+        ("Optional[str]", None),
+        ("str]", None),
+        (5, None),
+        (None, None),
+    ],
+)
+def test_a_type_of_pythons_with_types_inside_is_read(
+    written: object, schema: dict[str, Any] | None, tmp_path: Path
+) -> None:
+    tool = {"name": "x", "parameter_definitions": {"a": {"type": written}}}
+    if schema is not None:
+        assert read(tmp_path, [tool]) == [("x", {"type": "object", "properties": {"a": schema}})]
+        return
+    with pytest.raises(
+        BadInput, match=r'tool 1 \("x"\): the parameter "a" is {"type": .*}, which is not read'
+    ):
+        read(tmp_path, [tool])
+
+
+def test_a_parameter_that_asks_for_more_than_a_type_is_refused(tmp_path: Path) -> None:
+    for definition, said in (
+        ("str", 'the parameter "a" is "str", not an object'),
+        (
+            {"type": "str", "enum": ["a"]},
+            'the parameter "a" has "enum", which is not read; write "parameters"',
+        ),
+    ):
+        with pytest.raises(BadInput, match=said):
+            read(tmp_path, [{"name": "x", "parameter_definitions": {"a": definition}}])
 
 
 def test_a_type_of_another_language_is_told_with_what_to_write(tmp_path: Path) -> None:
