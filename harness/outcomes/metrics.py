@@ -230,7 +230,8 @@ def not_measured(arm: ArmSummary) -> int:
 
 @metric("Solved", "cases", "higher")
 def solved(arm: ArmSummary) -> int:
-    """Cases that compiled and have none of the errors below, judged or not: what MaskBench calls passing.
+    """Cases that compiled and have none of the errors below, judged or not: near what MaskBench calls
+    passing.
 
     Times are compared on them.
     """

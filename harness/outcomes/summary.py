@@ -34,7 +34,11 @@ def arm_key(row: Row) -> ArmKey:
 
 
 def maskbench_error(row: Row) -> MaskbenchError | None:
-    """Returns which of MaskBench's errors the row is, if any."""
+    """Returns which of the errors that are named as MaskBench's the row is, if any.
+
+    MaskBench itself counts otherwise (benchmarks/parts/maskbench_counts.py): a case once, and without
+    end-of-sequence.
+    """
     if row.status in DECLINED:
         return "compile_error"
     if row.status == "backend_error":
@@ -57,7 +61,7 @@ class CaseSummary:
     rows: CaseRows = field(default_factory=CaseRows)
     """What the case comes to."""
     failures: set[MaskbenchError] = field(default_factory=set)
-    """MaskBench's errors, of its walks."""
+    """The errors of its walks, by the names that MaskBench has for them."""
     compiled: bool = False
     """A walk got past compiling."""
     compile_failed: bool = False

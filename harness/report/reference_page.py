@@ -58,7 +58,7 @@ def page() -> str:
 
 
 def _outcomes() -> list[str]:
-    # In MaskBench's words an error is a metric of the same name here: how many cases have it.
+    # An error is a metric of the same name: how many cases have it.
     failures = {name: METRICS[name].definition for name in get_args(summary.MaskbenchError)}
     return [
         *_section("Status of a row", "What happened.",
@@ -66,7 +66,12 @@ def _outcomes() -> list[str]:
         *_section("Verdict of a walk",
         "What the row says of the backend; a function of status, `valid` and `accepted`.",
                   _explained(row.VERDICTS, meanings.VERDICTS)),
-        *_section("Errors of a case", "In MaskBench's terms, of all walks of a case together.", failures),
+        *_section("Errors of a case",
+        "Of all walks of a case together. The names are MaskBench's, and the numbers are near its own: a "
+        "case may count in several of these, and end-of-sequence is asked for. MaskBench counts a case once, "
+        "by what ends it or by its last wrong instance, and never asks for end-of-sequence "
+        "([its counts](results.md#beside-maskbenchs-own-table)).",
+                  failures),
         *_section("Outcome of a check",
         "Of each check on each case, in the row of mode `checks` (see [checks](checks.md)).",
                   meanings.CHECKED),

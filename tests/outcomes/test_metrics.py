@@ -7,12 +7,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import maskbench_counts
 import numpy as np
 import pytest
+from synthetic import row
 
 from harness.errors import BadInput
 from harness.outcomes import metrics, summary
 from harness.report.figures.curves import compile_curve, fill_curve, thin
+from harness.report.reference_page import page
 from harness.rows.row import Finding, Row
 
 NO_SAMPLES = np.zeros(0, np.int64)
@@ -261,3 +264,26 @@ def test_samples_that_are_cut_off_are_told_with_their_run(synthetic: ModuleType,
     (arm,) = summary.read_arms(run)
     with pytest.raises(BadInput, match=re.escape(f"{run}/samples.i64: shorter than the rows say")):
         list(summary.pairs(arm.only(set(arm.cases)), arm.cases.values()))
+
+
+def test_the_errors_are_named_as_maskbenchs_and_are_near_its_numbers(seen: Any) -> None:
+    """One name has two numbers: of a schema that goes wrong both ways MaskBench counts the last error only,
+    and what is refused at end-of-sequence only is taken for it."""
+    both = {"case_id": "0" * 12}
+    refused, taken = {**both, "accepted": False, "stopped_at": 1}, {**both, "instance": 1, "valid": False}
+    got = metrics.values_of(seen(refused, taken))
+    assert (got["validation_error"], got["invalidation_error"]) == (1, 1)
+    unfinished = {"valid": False, "accepted": False, "tokens": 4, "stopped_at": 4}
+    got = metrics.values_of(seen(unfinished))
+    assert (got["invalidation_error"], got["solved"]) == (0, 1)
+    counted = [maskbench_counts.MaskBenchCase("a schema") for _ in range(2)]
+    for case, rows in zip(counted, ([refused, taken], [unfinished]), strict=True):
+        for fields in rows:
+            case.add(row(**fields), True)
+    assert [case.count for case in counted] == ["invalidation error"] * 2
+    reference = " ".join(page().split())
+    assert "near what MaskBench calls passing" in reference
+    assert (
+        "a case may count in several of these, and end-of-sequence is asked for. MaskBench counts"
+        in reference
+    )
