@@ -276,11 +276,11 @@ def test_the_errors_are_named_as_maskbenchs_and_are_near_its_numbers(seen: Any) 
     unfinished = {"valid": False, "accepted": False, "tokens": 4, "stopped_at": 4}
     got = metrics.values_of(seen(unfinished))
     assert (got["invalidation_error"], got["solved"]) == (0, 1)
-    counted = [maskbench_counts.MaskBenchCase("a schema") for _ in range(2)]
-    for case, rows in zip(counted, ([refused, taken], [unfinished]), strict=True):
+    for rows in ([refused, taken], [unfinished]):
+        case = maskbench_counts.MaskBenchCase("a schema")
         for fields in rows:
             case.add(row(**fields), True)
-    assert [case.count for case in counted] == ["invalidation error"] * 2
+        assert case.count == "invalidation error"
     reference = " ".join(page().split())
     assert "near what MaskBench calls passing" in reference
     assert (

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 from measured import FILLS, arm, steady, write_measurement
+from places import ROOT
 
 from harness.cli.main import main
 from harness.measure.figures import Figures
+from harness.measure.record import read_measurement
 from harness.report.tables.time import time_frame
 
 
@@ -56,6 +58,26 @@ def test_cold_is_apart_from_warm_and_positions_are_told(run: Path) -> None:
         "fill at tokens 1 to 3, warm", "max"
     ] == max(FILLS)
     assert of_a.loc["serialized_bytes", "p50"] == 1000
+
+
+def test_a_value_is_the_median_over_rounds_or_the_least_as_the_page_says(tmp_path: Path) -> None:
+    """Twenty rounds of one case: a compile is the mean of the two in the middle, a warm fill the least."""
+    arms = {
+        arm("a", "reference"): steady(1, 0.05, seed=1),
+        arm("b"): steady(2, 0.05, seed=2),
+        arm("a (again)", "a/a"): steady(1, 0.05, seed=3),
+    }
+    write_measurement(tmp_path, arms, cases=1)
+    frame = time_frame(tmp_path)
+    of_a = frame[(frame.arm == "a") & (frame.cases == "own")].set_index("figure")
+    slots = [slot for (name, *_), slot in Figures(read_measurement(tmp_path)).shapes.items() if name == "a"]
+    compiles = sorted(float(slot.compile_ns or 0) for slot in slots)
+    assert of_a.loc["compile per case", "p50"] == (compiles[9] + compiles[10]) / 2 not in compiles
+    colds = sorted(float(slot.cold[2, 0]) for slot in slots)
+    assert of_a.loc["fill per token, cold", "max"] == (colds[9] + colds[10]) / 2
+    assert of_a.loc["fill per token, warm", "max"] == min(float(slot.warm[2, 0]) for slot in slots)
+    said = (ROOT / "docs" / "measuring.md").read_text("utf-8")
+    assert "the median over forks and rounds, which of an even number is the mean of the two" in said
 
 
 def test_a_time_is_rounded_once(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

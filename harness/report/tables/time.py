@@ -27,9 +27,12 @@ def time_frame(run: Path) -> pd.DataFrame:
     """Returns one line per arm, set of cases and figure.
 
     `cases`: `common` (those that every arm solves) or `own`, with their number in `of`, as `solved/all`.
-    Percentiles are observed values; one beyond which fewer than ten values lie is left out. `p50_low` and
-    `p50_high` are the 99 % interval of the median, by whole cases; both are left out below eight
-    cases, of which even the smallest and the largest miss the median too often. Raises BadInput.
+
+    A value is the median over forks and rounds of a case's compile, time to first mask or new object, or of a
+    token's cold fill, and the minimum over everything measured of a token's warm fill or accept. Percentiles
+    are values that are there, and none between two; one beyond which fewer than ten values lie is left out.
+    `p50_low` and `p50_high` are the 99 % interval of the median, by whole cases; both are left out below
+    eight cases, of which even the smallest and the largest miss the median too often. Raises BadInput.
     """
     figures = Figures(read_measurement(run))
     lines = [line for arm in figures.arms for line in _of_arm(figures, arm)]
