@@ -114,7 +114,14 @@ def test_a_pass_that_a_run_cannot_capture_costs_this_run_alone(
                 arm(message, b"")
         else:
             said, _ = arm(message, b"")
-            assert "no memory for a pass" in said["harness_error"]
+            assert "no memory for a pass" in said["harness_error"] and said["sound"]
+
+            def lost() -> None:
+                raise RuntimeError("an illegal memory access was encountered")
+
+            with monkeypatch.context() as device:
+                device.setattr(arm.model, "finish", lost)
+                assert "sound" not in arm(message, b"")[0], "nothing works on that device any more"
     said, _ = arm(message, b"")
     assert len(said["completed"]) == 2, "the next one runs"
 

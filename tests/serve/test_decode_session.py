@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -347,10 +347,11 @@ def test_settings_of_ones_own_and_an_arm_once_more(tmp_path: Path) -> None:
 
 class InThisProcess(Scripted):
     """A service whose arm is in this process, with a model that captures its passes by a stand-in for
-    torch.cuda. `forgets` says of a warm constrained run whether its passes are to be captured anew."""
+    torch.cuda. In the warm constrained runs of these numbers, from 1, all passes are captured anew."""
 
     patch: ClassVar[pytest.MonkeyPatch]
-    forgets: ClassVar[Callable[[int], bool]]
+    anew: ClassVar[Container[int]]
+    runner: Static
 
     def __init__(self, _: str, arguments: dict[str, Any], *rest: object) -> None:
         super().__init__()
@@ -363,7 +364,7 @@ class InThisProcess(Scripted):
         warm = message["op"] == "run" and not message["cold"] and message["role"] == "constrained"
         if warm:
             self.asked += 1
-            if self.forgets(self.asked):
+            if self.asked in self.anew:
                 self.runner.slots.clear()
         answer = self.handler(message, blob)
         if message["op"] == "open":
@@ -376,15 +377,15 @@ class InThisProcess(Scripted):
 
 
 @pytest.mark.parametrize(
-    ("forgets", "repeated", "clean"),
+    ("anew", "repeated", "clean"),
     [
-        (lambda number: number == 1, [1, 0], True),
-        (lambda number: number in (2, 3), [0, 2], True),
-        (lambda _: True, [engine_module.AGAIN, engine_module.AGAIN], False),
+        ({1}, [1, 0], True),
+        ({2, 3}, [0, 2], True),
+        (range(99), [engine_module.AGAIN, engine_module.AGAIN], False),
     ],
 )
 def test_a_warm_run_in_which_passes_were_captured_is_made_again(
-    forgets: Callable[[int], bool],
+    anew: Container[int],
     repeated: list[int],
     clean: bool,
     decoded: Decoding,
@@ -392,7 +393,7 @@ def test_a_warm_run_in_which_passes_were_captured_is_made_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(InThisProcess, "patch", monkeypatch, raising=False)
-    monkeypatch.setattr(InThisProcess, "forgets", staticmethod(forgets), raising=False)
+    monkeypatch.setattr(InThisProcess, "anew", anew, raising=False)
     monkeypatch.setattr(engine_module, "Service", InThisProcess)
     setting = Setting("function_calls", "jump_forward", texts=1, prompt_tokens=4, limit=8)
     setup = replace(decoded.setup, settings=(setting,), arms=decoded.setup.arms[:1], forks=1, rounds=2)
@@ -406,6 +407,54 @@ def test_a_warm_run_in_which_passes_were_captured_is_made_again(
     assert all((run.captured == 0) is (run.wall_ns < 5e8) is clean for run in warm)
     (free,) = (run for run in runs(found, "llguidance", "none") if run.round == 1)
     assert not free.captured
+
+
+@pytest.mark.parametrize(
+    ("answer", "renewed"),
+    [
+        ({"harness_error": "it fell"}, 1),
+        ({"harness_error": "it fell", "sound": True}, 0),
+        ({"not_offered": "no"}, 0),
+    ],
+)
+def test_a_child_in_which_our_code_failed_is_renewed_unless_it_is_sound(
+    answer: dict[str, Any],
+    renewed: int,
+    decoded: Decoding,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fresh: list[str] = []
+    monkeypatch.setattr(Scripted, "lost", None)
+    monkeypatch.setattr(Scripted, "answer", answer)
+    monkeypatch.setattr(Scripted, "renew", lambda _: fresh.append("renewed"))
+    monkeypatch.setattr(engine_module, "Service", Scripted)
+    settings = (Setting("quiet", "speculative"), Setting("quiet"))
+    setup = replace(decoded.setup, settings=settings, arms=decoded.setup.arms[:1], forks=1)
+    with DecodeRecorder(tmp_path, setup) as recorder:
+        DecodeEngine(setup, 1, 1.0, recorder, lambda *_: "valid", lambda _: None).run()
+    assert len(fresh) == renewed + 1, "once at the end of the fork"
+
+
+def test_an_error_of_the_device_in_one_setting_leaves_the_others_their_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After such an error every call of that process fails; the others are made in a fresh one."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(SUPPORT), os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setattr(engine_module, "LOADER", "poisoned_arm:load_arm")
+    strategies = ("stepwise", "jump_forward", "speculative")
+    asked = request(
+        ("enums",), REAL[0], tmp_path / "out", strategies=strategies, batches=(1,), texts=1, forks=1
+    )
+    decode(asked, lambda _: None)
+    record = read_decoding(tmp_path / "out")
+    (loss,) = record.losses
+    assert record.setup.settings[loss.setting].strategy == "jump_forward"
+    assert loss.whose == "harness_error" and "illegal memory access" in loss.why
+    measured = {
+        record.setting(run).strategy for run in record.batches if run.role == "constrained" and run.round
+    }
+    assert measured == {"stepwise", "speculative"} and record.is_complete
 
 
 def test_a_record_from_before_passes_were_counted_is_read(decoded: Decoding, tmp_path: Path) -> None:

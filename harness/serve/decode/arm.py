@@ -127,11 +127,21 @@ class DecodeHandler:
         except BadInput as error:
             if message["op"] == "open" or not isinstance(error, NotCaptured):
                 raise
-            return {"harness_error": describe(error)}, b""  # it costs this setting, and no other
+            return self._failed(error, sound=True)
         except NotOffered as error:
             return {"not_offered": str(error)}, b""
         except Exception as error:
-            return {"harness_error": describe(error)}, b""
+            return self._failed(error, sound=message["op"] == "score")
+
+    def _failed(self, error: Exception, *, sound: bool) -> Answer:
+        """Returns the answer that says what failed here. If `sound`, and if the device still works, it says
+        so: then this process can be asked for more. After some errors of CUDA every later call fails."""
+        answer: dict[str, Any] = {"harness_error": describe(error)}
+        if sound and self.model is not None:
+            with suppress(Exception):
+                self.model.finish()
+                answer["sound"] = True
+        return answer, b""
 
     @property
     def vocabulary(self) -> Vocabulary:

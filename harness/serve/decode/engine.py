@@ -217,6 +217,8 @@ class DecodeEngine:
             return
         for whose in ("not_offered", "harness_error"):
             if whose in answer:
+                if whose == "harness_error" and not answer.get("sound"):
+                    running_arm.renew()
                 self._lose(turn.fork, running_arm, lost, whose, answer[whose])
                 return
         batch = self._batch(answer, blob, running_arm.arm.name, turn)
@@ -243,8 +245,9 @@ class DecodeEngine:
                     {"op": "score", "setting": setting.to_json(), "outputs": outputs}, seconds=self.timeout_s
                 )
             except Lost as why:
-                running_arm.renew()
                 answer, blob = {"harness_error": str(why)}, b""
+            if "harness_error" in answer and not answer.get("sound"):
+                running_arm.renew()
             why_not = one_line(str(answer.get("harness_error", "")))[:500]
             if why_not:
                 self.say(f"{arm}, {setting.name}: its texts were not scored ({why_not[:200]})")
