@@ -1,6 +1,6 @@
 """The tables of docs/results.md, docs/faults.md, docs/known_bugs.md, docs/keywords.md,
-docs/json_schema_masks.md, docs/vocabularies.md and docs/gpu.md that are made from the runs that are published
-beside them.
+docs/json_schema_masks.md, docs/vocabularies.md, docs/gpu.md and docs/kernels.md that are made from the runs
+that are published beside them.
 
     python benchmarks/findings.py            # writes the tables of these pages anew
     python benchmarks/findings.py --publish NAME=RUN ... --into DIR
@@ -39,6 +39,8 @@ from harness.backend.arm import arm_names
 from harness.checks.documents import TOKENS_LEAD
 from harness.checks.layouts import LAYOUT_IS_WRITTEN
 from harness.errors import OK, BadInput
+from harness.measure.kernels.stored import read as read_kernels
+from harness.measure.kernels.table import kernels_text
 from harness.outcomes.case_state import CaseState
 from harness.outcomes.faults import Cases, fault_frame
 from harness.outcomes.keywords import table_of
@@ -59,7 +61,7 @@ ROOT = Path(__file__).resolve().parent.parent
 states_of, masks_of = cache(state_counts), cache(masks_frame)
 """Several tables are of the same run, and a large one takes seconds to read."""
 
-NAMES = ("results", "faults", "known_bugs", "keywords", "json_schema_masks", "vocabularies", "gpu")
+NAMES = ("results", "faults", "known_bugs", "keywords", "json_schema_masks", "vocabularies", "gpu", "kernels")
 PAGES = tuple(ROOT / "docs" / f"{name}.md" for name in NAMES)
 
 BLOCK = re.compile(
@@ -126,6 +128,19 @@ def keywords(run: Path, _: str) -> str:
     """Returns how often each state occurs, and the state of each keyword, pair and place, by arm; the words
     are explained by the page."""
     return "\n".join(keyword_tables(table_of(run))).strip()
+
+
+def kernels(run: Path, old: str) -> str:
+    """Returns those tables of a measurement of kernels whose headings stood there, with the headings."""
+    tables: dict[str, list[str]] = defaultdict(list)
+    title = ""
+    for line in kernels_text(read_kernels(run), "markdown").splitlines():
+        if line.startswith("### "):
+            title = line.lower()
+        elif line.startswith("|"):
+            tables[title].append(line)
+    titles = [line for line in old.splitlines() if line.startswith("### ")]
+    return "".join("\n" + "\n".join([title, "", *tables[title.lower()], ""]) for title in titles)
 
 
 def cell(rows: Sequence[Row]) -> str:
@@ -351,6 +366,7 @@ TABLES: dict[str, Callable[[Path, str], str]] = {
     "keywords": keywords,
     "states": states,
     "times": times,
+    "kernels": kernels,
     "gpu_asked": gpu(asked),
     "gpu_anchors": gpu(anchors),
     "gpu_cost": gpu(cost),

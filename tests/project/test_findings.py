@@ -47,6 +47,7 @@ def test_the_published_reference_runs_verify(
         "keywords",
         "vocabularies",
         "gpu",
+        "kernels",
         *(pytest.param(n, marks=pytest.mark.long) for n in LARGE),
     ],
 )
