@@ -23,6 +23,8 @@ of OpenAI's Realtime, beside what OpenAI's client knows, for NVIDIA's NIM, in th
 and in MCP's answer; in Bedrock's requests, batches and logs (whose `input` is also Langfuse's); and in
 LiteLLM's logs and vLLM's older class."""
 
+OF_HTTP = ("headers", "body", "postData", "response")
+"""What a request over HTTP has that is read, or that asks for nothing."""
 LISTS = ("requests", "data", "log.entries")
 """The places of lists of requests: in Anthropic's batches, in what servers answer with a list of stored
 requests, and in a browser's record of HTTP traffic (HAR)."""
@@ -85,7 +87,16 @@ def unheld_place(value: object, where: str) -> str:
     """Returns the place of a request to a model server in which no tools and no format were found, with the
     server's own tools that it has; empty for what is no such request. Raises BadInput."""
     requests = [request for request in requests_in(value, where) if not is_schema(request)]
-    if not any(map(is_known, requests)):
+    if not any(is_known(request) or _is_of_http(request) for request in requests):
         return ""
     tools = [built_in(tool) for request in requests for tool in tool_list(request, where)]
     return f"{where} ({', '.join(tools)})" if tools else where
+
+
+def _is_of_http(request: dict[str, Any]) -> bool:
+    """Is this a request over HTTP without a further object, in which a request to a model server may lie?"""
+    others = [value for key, value in request.items() if key not in OF_HTTP]
+    return {"method", "url"} <= request.keys() and not any(
+        isinstance(value, dict) or (isinstance(value, str) and value.lstrip().startswith("{"))
+        for value in others
+    )

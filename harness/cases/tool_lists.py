@@ -53,11 +53,10 @@ MARKS = tuple(
         "inputs parameters",
         "prompt n_predict",
         "jsonrpc",
-        "method url",
     )
 )
-"""The keys of which a request to a model server, a message of MCP or a request over HTTP has all of at least
-one group, whatever it asks for."""
+"""The keys of which a request to a model server or a message of MCP has all of at least one group, whatever
+it asks for."""
 
 NEAR = 0.8
 """The likeness (difflib's ratio) to `function` from which on a type is taken for a misspelt one."""
