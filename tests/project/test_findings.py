@@ -75,3 +75,13 @@ def test_a_table_that_was_changed_is_seen(findings: ModuleType) -> None:
 @pytest.mark.parametrize("name", ["versions", "engines", "kernels", "llama_cpp", "more_backends", "corpora"])
 def test_what_is_not_made_from_published_rows_says_its_commit(name: str) -> None:
     assert STAMP.search((ROOT / "docs" / f"{name}.md").read_text("utf-8"))
+
+
+def test_the_two_medians_of_the_published_times_are_explained() -> None:
+    """`measure.txt` and `times.csv` of one folder have other medians of the same 130 cases."""
+    folder = ROOT / "results" / "published" / "times-cpu-epyc-2vcpu-20261126"
+    said, csv, readme = (
+        (folder / name).read_text("utf-8") for name in ("measure.txt", "times.csv", "README.md")
+    )
+    assert "202/285    633 ms" in said and "xgrammar,common,compile per case,130/285,ns,130,5816" in csv
+    assert "633 and\n  582 ms" in readme
