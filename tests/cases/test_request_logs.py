@@ -204,7 +204,8 @@ def test_a_line_that_is_no_request_is_shown(other: dict[str, Any], tmp_path: Pat
     lines = "\n".join(map(json.dumps, ({"messages": [], "tools": [WEATHER]}, other)))
     with pytest.raises(BadInput) as caught:
         read(tmp_path, lines, "log.jsonl")
-    said = f"log.jsonl:2: neither a case nor a request is read here ({json.dumps(other)[:60]}); take it out, or give"
+    shown = json.dumps(other)[:60]
+    said = f"log.jsonl:2: neither a case nor a request is read here ({shown}); take it out, or give"
     assert said in str(caught.value)
 
 
