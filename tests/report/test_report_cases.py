@@ -237,10 +237,13 @@ def test_first_the_details_of_what_passes_go_then_its_rows_then_the_ends_of_text
     index = unpack(failing.index)
     assert len(index["cases"]["id"]) == failing.cases == 10 and "are left off" in failing.stated[0]
     assert index["page"]["in_all"] == 40, "the list says of how many"
-    cut = fit(explored, 0, usual=0, most=failing.size - 1)
-    assert all(len(each["instances"][0]["content"]) == 4096 for each in unpack(cut.shards[0]))
-    assert all(each["instances"][0]["left_off"] == 20_000 - 4096 for each in unpack(cut.shards[0]))
-    assert "cut after 4,096 bytes" in cut.stated[-1] and not cut.split
+    cut = failing
+    for most in (4096, 1024):
+        cut = fit(explored, 0, usual=0, most=cut.size - 1)
+        assert all(len(each["instances"][0]["content"]) == most for each in unpack(cut.shards[0]))
+        assert all(each["instances"][0]["left_off"] == 20_000 - most for each in unpack(cut.shards[0]))
+        assert f"cut after {most:,} bytes" in cut.stated[-1] and not cut.split
+        assert sum("cut after" in line for line in cut.stated) == 1
     out = fit(explored, 0, usual=0, most=cut.size - 1)
     assert out.split and "assets" in out.stated[0] and unpack(out.index)["detailed"] == 40
 

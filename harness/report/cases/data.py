@@ -31,8 +31,9 @@ SHARD = 1_500_000
 """Characters of JSON in one shard: it opens at once, and many compress better than one by one."""
 QUIET = "that work without a divergence, or are not judged or not measured, on every arm"
 """What is true of the cases that are left off first."""
-CUT = 4096
-"""Characters of a grammar, bytes of an instance, where the page would be too large with all of them."""
+CUTS = (4096, 1024)
+"""Characters of a grammar, bytes of an instance, where the page would be too large with all of them; the
+first that fits."""
 
 
 @dataclass(frozen=True)
@@ -252,13 +253,14 @@ def fit(explored: Explored, page: int, split: bool = False, usual: int = USUAL, 
     if passing:
         stated = [f"To keep the page under 5 MB, the {passing:,} cases {QUIET} are left off{left}."]
         packed = _packed(explored, explored.failing, explored.failing, None, stated, split)
-    if page + packed.size > most:
-        stated = [
-            *stated,
-            f"To keep the page under 5 MB, grammars and instances are cut after {CUT:,} bytes, and there "
-            f"are no scripts that need the backend alone{script}{more}.",
-        ]
-        packed = _packed(explored, explored.failing, explored.failing, CUT, stated, split)
+    for cut in CUTS:
+        if page + packed.size <= most:
+            break
+        said = (
+            f"To keep the page under 5 MB, grammars and instances are cut after {cut:,} bytes, and there "
+            f"are no scripts that need the backend alone{script}{more}."
+        )
+        packed = _packed(explored, explored.failing, explored.failing, cut, [*stated, said], split)
     if page + packed.size > most:
         stated = [
             "The cases would not fit into one page of 5 MB: they lie in the folder assets beside it, "
