@@ -101,19 +101,31 @@ def _is_chosen(value: object) -> bool:
 
 def _refuse_misspelt(requests: Iterable[dict[str, Any]], where: str) -> None:
     """Raises BadInput for a key that may be meant for one that holds a format, or a schema in a case of ours.
-    Keys with a value that can be no format are not compared."""
+    Keys of the request itself with a value that can be no format are not compared."""
     for request in requests:
         for key, value in request.items():
-            if not isinstance(value, dict) and not key.startswith("guided"):
-                continue
-            if meant := _meant(key[:60]):
-                raise BadInput(f'{where}: a key that is not read; is "{key[:60]}" a misspelt "{meant}"?')
+            if isinstance(value, dict) or key.startswith("guided"):
+                _refuse_near("", key[:60], where)
+        for holder in SETTINGS:
+            held = at_place(request, holder)
+            for key, value in held.items() if isinstance(held, dict) else ():
+                if value not in (None, ""):
+                    _refuse_near(f"{holder}.", key[:60], where)
+
+
+def _refuse_near(before: str, key: str, where: str) -> None:
+    if meant := _meant(before, key):
+        raise BadInput(f'{where}: a key that is not read; is "{before}{key}" a misspelt "{before}{meant}"?')
 
 
 @lru_cache(4096)
-def _meant(key: str) -> str:
-    """Returns the key that this one may be meant for; empty if that is none, or if it is that key."""
-    known = [place for place in (*ANSWERING, "schema") if "." not in place]
+def _meant(before: str, key: str) -> str:
+    """Returns the key that this one may be meant for, of the object whose place is `before` (empty: of the
+    request); empty if that is none, or if it is that key."""
+    if before:
+        known = [place.removeprefix(before).partition(".")[0] for place in PLACES if place.startswith(before)]
+    else:
+        known = [place for place in (*ANSWERING, "schema") if "." not in place]
     close = get_close_matches(key, known, 1, NEAR)
     return close[0] if close and close[0] != key else ""
 
@@ -349,6 +361,8 @@ ANSWERING = (
     "guided_grammar",
 )
 """The places of a request that hold nothing but what its answer is held to."""
+SETTINGS = ("generationConfig", "generation_config", "config", "sampling_params")
+"""The keys of objects in which a format stands among other settings."""
 TEXTS: dict[str, tuple[str, ...]] = {
     "structured_outputs": (),
     "guided_decoding": (),

@@ -412,6 +412,8 @@ def test_a_bad_answer_gets_one_line(name: str, tmp_path: Path) -> None:
 UNREAD: dict[str, dict[str, Any]] = {
     "a misspelt format": {"response_fromat": FORM},
     "a misspelt key of vLLM's": {"guided_jsn": CITY},
+    "a misspelt key of Gemini's": {"generationConfig": {"responseSchem": OPENAPI, "topP": 1}},
+    "a misspelt key of SGLang's": {"sampling_params": {"json_schma": json.dumps(CITY)}},
     "a format without a type": {"response_format": {"schema": CITY}},
     "what stands inside a format": {"response_format": {"name": "answer", "schema": CITY, "strict": True}},
     "the text of one": {"response_format": json.dumps({"schema": CITY})},
