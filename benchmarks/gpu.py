@@ -6,12 +6,14 @@
 
 A part has --seconds, or those that stand behind it. It is made of cells (parts/gpu_plan.py). A cell is
 measured in a process of its own and stored in DIR/PART.json as soon as it is done; a part begins no cell that
-is not thought to end within its seconds, and kills one that runs 45 s past them. The same command goes on
-where the last one stopped: first the cells that were never tried, then those that failed, then those of
-which a part is stored, because they were killed or lost a setting by a fault of ours. --cells measures these
-alone, whether or not they were measured before: the parts in the order in which cells of theirs are named,
-and within each part the cells in theirs. DIR/gpu.md is the page of all that is stored, written after each
-part. The records of `grammarbench decode` and `measure kernels` behind the cells are in DIR-records.
+is not thought to end within its seconds (but for its first one, which is tried in any case), tells one that
+runs 45 s past them to end, and kills it 15 s later. What a killed cell had measured is stored as a part of
+it. The same command goes on where the last one stopped: first the cells that were never tried, then those
+that failed, then those of which a part is stored, because they were killed or lost a setting by a fault of
+ours. --cells measures these alone, whether or not they were measured before: the parts in the order in which
+cells of theirs are named, and within each part the cells in theirs; a line names each that is not begun.
+DIR/gpu.md is the page of all that is stored, written after each part. The records of `grammarbench decode`
+and `measure kernels` behind the cells are in DIR-records.
 
 On a GPU the shapes are 1b and 8b in bfloat16; on a CPU the shape is tiny in float32, which shows that the
 script works, and of speed nothing is judged. docs/gpu.md says how to bring this to a machine without a
@@ -28,7 +30,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +39,7 @@ sys.path.insert(0, str(Path(__file__).parent / "parts"))
 from endings import script
 from gpu_plan import LONG_LIMIT, PARTS, PROMPT, VOCABULARY, Cell, Plan, plan_of
 from gpu_report import is_worse, page, summary
-from gpu_store import Store, failed, opened, refuse_another, stored, whole
+from gpu_store import Store, failed, held, opened, refuse_another, stored, whole
 
 from harness.cli.values import not_negative
 from harness.errors import GATE_FAILED, INCOMPLETE, OK, BadInput
@@ -47,9 +49,11 @@ from harness.whole_files import write_whole
 
 SECONDS = 480.0
 GRACE = 45.0
-"""Seconds after a part's end when a cell that still runs is killed."""
+"""Seconds after a part's end when a cell that still runs is told to end."""
 POLITE = 15.0
-"""Seconds that a cell has to end its own processes before it is killed."""
+"""Seconds that it then has to end its own processes before it is killed."""
+SO_FAR = "so_far.json"
+"""What a cell of a kind other than `decode` has measured so far, in its folder of records."""
 ROOM = 64
 """Positions of a row beyond prompt and output, for a spelling that is longer for a moment."""
 
@@ -82,7 +86,8 @@ def measured(cell: Cell, plan: Plan, device: str, folder: Path) -> dict[str, Any
     if cell.kind == "floor":
         from gpu_floor import floor_cell
 
-        return floor_cell(cell.shape, vocabulary, sorted(plan.batches), plan.copied, device)
+        keep = keeper(folder, {})
+        return floor_cell(cell.shape, vocabulary, sorted(plan.batches), plan.copied, device, keep)
 
     from gpu_loads import Bench, cold_cell, share_cell
     from gpu_paths import check_fast
@@ -96,7 +101,15 @@ def measured(cell: Cell, plan: Plan, device: str, folder: Path) -> dict[str, Any
     check_fast(model.describe())
     model.prepare(PROMPT)
     run = cold_cell if cell.kind == "cold" else share_cell
-    return run(Bench(model, vocabulary, adapter), cell.batch, plan.repeats) | {"model": model.describe()}
+    about = {"model": model.describe()}
+    bench = Bench(model, vocabulary, adapter)
+    return run(bench, cell.batch, plan.repeats, keeper(folder, about)) | about
+
+
+def keeper(folder: Path, about: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
+    """Returns what writes down how far a cell is, in its folder of records, with what is known about it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return lambda so_far: write_whole(folder / SO_FAR, json.dumps(so_far | about))
 
 
 def say(message: str) -> None:
@@ -130,22 +143,41 @@ def run_part(
     first = True
     for cell in waiting:
         left = deadline - time.monotonic()
-        if not first and left < expected(cell, cells, tried):
+        thought = expected(cell, cells, tried)
+        if not first and left < thought:
+            if only:
+                print(
+                    f"  {cell.name} not begun: thought to take {thought:.0f} s, {left:.0f} s left", flush=True
+                )
             continue
         first = False
         print(f"  {cell.name} ({left:.0f} s left) ...", flush=True)
         start = time.monotonic()
         result = in_process(cell, store.device, out, max(left, 0) + GRACE)
         took = round(time.monotonic() - start, 1)
-        if cell.kind == "decode" and failed(result):
-            from gpu_decode import salvaged
-
-            result = salvaged(records(out, cell), result["error"])
+        if failed(result):
+            result = rest_of(cell, records(out, cell), result["error"])
         store.add(cell.name, result | {"seconds": took, "at": now()})
         if failed(result):
             print(f"    failed: {result['error']}", flush=True)
         elif not whole(result):
             print(f"    partial: {result['partial']}", flush=True)
+
+
+def rest_of(cell: Cell, folder: Path, why: str) -> dict[str, Any]:
+    """Returns what is kept of a cell that came to no end, out of what stands in its folder of records;
+    `error` where that is nothing."""
+    if cell.kind == "decode":
+        from gpu_decode import salvaged
+
+        return salvaged(folder, why)
+    try:
+        kept: dict[str, Any] = json.loads((folder / SO_FAR).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {"error": why}
+    return kept | {
+        "partial": f"{why}; {held(kept)} {'batches' if cell.kind == 'floor' else 'runs'} are stored"
+    }
 
 
 def expected(cell: Cell, cells: Sequence[Cell], tried: Mapping[str, dict[str, Any]]) -> float:

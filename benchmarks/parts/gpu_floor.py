@@ -7,7 +7,7 @@ import gc
 import math
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpu_paths import check_fast
@@ -33,16 +33,23 @@ kernels of few tokens."""
 
 
 def floor_cell(
-    shape: str, vocabulary: Vocabulary, batches: Sequence[int], copied: int, device: str
+    shape: str,
+    vocabulary: Vocabulary,
+    batches: Sequence[int],
+    copied: int,
+    device: str,
+    keep: Callable[[dict[str, Any]], object] = lambda _: None,
 ) -> dict[str, Any]:
     """Returns the copy's bandwidth, and for each batch the bare steps; a batch that does not fit says so.
-    Raises BadInput for a shape that is not on the fast paths."""
+    `keep` is given what there is after each batch. Raises BadInput for a shape that is not on the fast
+    paths."""
     import torch
 
     from harness.serve.decode.model.model import load_model
 
     moved, copy_ns = copies(copied, device)
     steps: dict[str, Any] = {}
+    result = {"copy_bytes": moved, "copy_ns": copy_ns, "threads": torch.get_num_threads(), "steps": steps}
     for batch in batches:
         gc.collect()
         if device == "cuda":
@@ -58,7 +65,8 @@ def floor_cell(
         except (BadInput, torch.OutOfMemoryError) as error:
             steps[str(batch)] = {"error": one_line(str(error))[:300]}
         del model
-    return {"copy_bytes": moved, "copy_ns": copy_ns, "threads": torch.get_num_threads(), "steps": steps}
+        keep(result)
+    return result
 
 
 def copies(copied: int, device: str) -> tuple[int, list[float]]:

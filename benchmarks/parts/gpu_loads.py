@@ -6,7 +6,7 @@ from __future__ import annotations
 import gc
 import json
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,9 @@ itself while all wait, compiled in a thread beside the loop."""
 
 SHARES = (0.0, 0.2, 0.5, 0.8, 1.0)
 AGAIN = "again"
+
+Keep = Callable[[dict[str, Any]], object]
+"""Is given what a cell has measured so far, so that it is there if the cell is killed."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +93,10 @@ def compiled(adapter: Adapter, grammars: Mapping[Grammar, None], workers: int) -
     return queue
 
 
-def cold_cell(bench: Bench, batch: int, repeats: int) -> dict[str, Any]:
+def cold_cell(bench: Bench, batch: int, repeats: int, keep: Keep = lambda _: None) -> dict[str, Any]:
     """Returns a row for each run: the TPOT and the longest gap of each request that was in the batch before,
-    and what the newcomer met. It arrives when a quarter of the batch's time is over, by a run without it."""
+    and what the newcomer met. It arrives when a quarter of the batch's time is over, by a run without it.
+    What there is is kept after each repeat, so that each run has the others of its repeat beside it."""
     running = requests(
         find_workload(LONG), bench.vocabulary, count=batch - 1, prompt_tokens=PROMPT, limit=LONG_LIMIT
     )
@@ -100,7 +104,8 @@ def cold_cell(bench: Bench, batch: int, repeats: int) -> dict[str, Any]:
     with compiled(bench.adapter, grammars, 0) as queue:
         bench.serve(running, queue)
         delay = bench.serve(running, queue).wall_ns // 4
-    rows = []
+    rows: list[dict[str, Any]] = []
+    result = {"batch": batch, "delay_ns": delay, "limit": LONG_LIMIT, "runs": rows}
     for name, text in newcomers().items():
         made = requests(Workload(name, (text,)), bench.vocabulary, count=1, prompt_tokens=PROMPT, limit=LIMIT)
         newcomer = replace(made[0], name="newcomer", arrival_ns=delay)
@@ -113,7 +118,8 @@ def cold_cell(bench: Bench, batch: int, repeats: int) -> dict[str, Any]:
                     else:
                         served = bench.serve([*running, newcomer], warm)
                     rows.append({"newcomer": name, "mode": mode, "repeat": repeat} | of_cold(served))
-    return {"batch": batch, "delay_ns": delay, "limit": LONG_LIMIT, "runs": rows}
+                keep(result)
+    return result
 
 
 def of_cold(served: Served) -> dict[str, Any]:
@@ -135,13 +141,15 @@ def of_cold(served: Served) -> dict[str, Any]:
     }
 
 
-def share_cell(bench: Bench, batch: int, repeats: int) -> dict[str, Any]:
+def share_cell(bench: Bench, batch: int, repeats: int, keep: Keep = lambda _: None) -> dict[str, Any]:
     """Returns a row for each run: tokens a second over the whole run, and TPOT of the requests with a grammar
-    and of those without. All requests are there at the start and have equally many tokens."""
+    and of those without. All requests are there at the start and have equally many tokens. What there is is
+    kept after each repeat."""
     made = requests(find_workload(LONG), bench.vocabulary, count=batch, prompt_tokens=PROMPT, limit=LIMIT)
     grammars = dict.fromkeys(request.grammar for request in made if request.grammar is not None)
     arms = [*((share, "") for share in SHARES), (1.0, AGAIN)]
-    rows = []
+    rows: list[dict[str, Any]] = []
+    result = {"batch": batch, "limit": LIMIT, "runs": rows}
     with compiled(bench.adapter, grammars, 0) as queue:
         for share, _ in arms[:1] + arms[-1:]:
             bench.serve(with_share(made, share), queue)
@@ -149,7 +157,8 @@ def share_cell(bench: Bench, batch: int, repeats: int) -> dict[str, Any]:
             for share, again in order(arms, repeat):
                 served = bench.serve(with_share(made, share), queue)
                 rows.append({"share": share, "again": bool(again), "repeat": repeat} | of_share(served))
-    return {"batch": batch, "limit": LIMIT, "runs": rows}
+            keep(result)
+    return result
 
 
 def with_share(made: Sequence[Request], share: float) -> list[Request]:

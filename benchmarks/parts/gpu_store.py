@@ -85,8 +85,14 @@ def whole(result: dict[str, Any]) -> bool:
 
 
 def worth(result: dict[str, Any]) -> tuple[int, int]:
-    """Returns what results of a cell are ranked by: nothing, parts by their rows, and a whole."""
-    return (0, 0) if failed(result) else (2, 0) if whole(result) else (1, len(result.get("rows", ())))
+    """Returns what results of a cell are ranked by: nothing, parts by how much they hold, and a whole."""
+    return (0, 0) if failed(result) else (2, 0) if whole(result) else (1, held(result))
+
+
+def held(result: dict[str, Any]) -> int:
+    """Returns how much the result holds: rows of `decode`, runs of `cold` and `share`, or the floor's
+    batches."""
+    return max(len(result.get(name, ())) for name in ("rows", "runs", "steps"))
 
 
 def opened(path: Path, part: str, device: str, argv: Sequence[str]) -> Store:
