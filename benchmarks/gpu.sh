@@ -2,6 +2,7 @@
 # Measures what decoding and its masks cost on a GPU, in parts that go on where they stopped; docs/gpu.md.
 #
 #   bash benchmarks/gpu.sh wheels DIR                            where pip reaches an index: fill DIR (29 MB)
+#   bash benchmarks/gpu.sh check --wheels DIR --out DIR          there too: can these wheels go on with that folder?
 #   bash benchmarks/gpu.sh [--wheels DIR] [--out DIR] [PART[=SECONDS] ...]
 #                                                                where the GPU is: kernels decode cold share
 #   bash benchmarks/gpu.sh [--wheels DIR] --out DIR --show        the page of what is stored
@@ -9,8 +10,9 @@
 # The GPU's machine needs Python 3.11 or later with torch (2.11 or later, with CUDA), triton and transformers;
 # everything else is in the wheels (for Python 3.12 on x86-64; PYTHON_OF_WHEELS=3.13 for another). Without
 # --wheels the backends and this project must be installed there. Each part takes at most its seconds (480) and
-# 45 of grace; the same command goes on. PYTHON names the interpreter (python3). All else goes to
-# benchmarks/gpu.py, which has the exit codes: 0 done; 1 worse than asked; 2 wrong input; 3 not complete.
+# 60 more: a cell is told to end 45 after them, and killed 15 later. The same command goes on. PYTHON names the
+# interpreter (python3). All else goes to benchmarks/gpu.py, which has the exit codes: 0 done; 1 worse than
+# asked; 2 wrong input; 3 not complete.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -64,6 +66,27 @@ install() {
   export PYTHONPATH="$own:$site${PYTHONPATH:+:$PYTHONPATH}"
 }
 
+# Refuses a folder whose results are of other versions of the backends than the wheels have. gpu.py does so too,
+# but only on the GPU's machine.
+check() {
+  "$python" -P - "$1" "$2" << 'END' || exit 2
+import json, sys
+from pathlib import Path
+
+wheels, out = map(Path, sys.argv[1:])
+brought = dict(wheel.name.split("-")[:2] for wheel in wheels.glob("*.whl"))
+for path in sorted(out.glob("*.json")):
+    try:
+        measured = json.loads(path.read_text("utf-8"))["environment"]["versions"]
+    except (ValueError, KeyError, TypeError):
+        continue  # gpu.py says what is wrong with it
+    for name, version in measured.items():
+        here = brought.get(name.replace("-", "_"))
+        if version and here and here != version:
+            sys.exit(f"gpu.sh: {path} is of {name} {version}, and {wheels} has {here}; give another --out or other wheels (docs/gpu.md)")
+END
+}
+
 # Says what is missing, and the hint, before anything is imported.
 look() {
   local hint=$1 missing
@@ -81,6 +104,11 @@ if [[ ${1:-} == wheels ]]; then
   exit
 fi
 
+only_check=''
+if [[ ${1:-} == check ]]; then
+  only_check=yes
+  shift
+fi
 wheels='' out=$root/results/runs/gpu rest=()
 while (($#)); do
   case $1 in
@@ -89,10 +117,16 @@ while (($#)); do
       [[ $1 == --out ]] && out=$2 || wheels=$2
       shift 2
       ;;
-    -h | --help) sed -n '2,15s/^# \{0,1\}//p' "$0"; exit ;;
+    -h | --help) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit ;;
     *) rest+=("$1"); shift ;;
   esac
 done
+if [[ -n $only_check ]]; then
+  [[ -n $wheels ]] || wrong "check needs --wheels and --out"
+  check "$wheels" "$out"
+  exit
+fi
+[[ -z $wheels || " ${rest[*]} " == *" --show "* ]] || check "$wheels" "$out"
 look "install it there" torch transformers numpy
 [[ -z $wheels ]] || install "$wheels"
 look "give --wheels, or install the project there" harness xgrammar llguidance pyperf

@@ -26,6 +26,7 @@ from decode_tools import FakeModel
 from gpu_figures import LOGITS, Figures
 from gpu_plan import FORCED, LIMIT, MIXED, PARTS, PROMPT, Cell, Plan, plan_of
 from gpu_records import COST, ENVIRONMENT, decoded_cell, record_of, store
+from gpu_records import floor_cell as gpu_floor_cell
 from places import ROOT
 from report_folders import write_decoding
 from scripts import script_of
@@ -97,6 +98,7 @@ def test_the_page_tells_the_plan() -> None:
     [
         (["wheels"], "give the folder to fill"),
         (["--out"], "--out needs a folder"),
+        (["check", "--out", "here"], "check needs --wheels and --out"),
         (["--wheels", "/nowhere", "share"], "/nowhere holds no wheel"),
     ],
 )
@@ -105,6 +107,42 @@ def test_the_shell_script_says_what_is_wrong(arguments: list[str], says: str) ->
     environment = {"PATH": "/usr/bin:/bin", "PYTHON": sys.executable}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == BAD_INPUT and says in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("arguments", [["check"], ["decode"]])
+@pytest.mark.parametrize(
+    ("brought", "fits"), [("xgrammar-1", True), ("xgrammar-2", False), ("outlines_core-3", False)]
+)
+def test_wheels_of_other_versions_than_a_folder_has_are_refused_before_anything_is_installed(
+    arguments: list[str], brought: str, fits: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    wheels, out = tmp_path / "wheels", tmp_path / "out"
+    wheels.mkdir()
+    out.mkdir()
+    for name in (brought, "attrs-9", "llguidance-7"):
+        (wheels / f"{name}-cp312-abi3-manylinux_2_28_x86_64.whl").touch()
+    monkeypatch.setitem(ENVIRONMENT, "versions", {"xgrammar": "1", "outlines-core": "2", "llguidance": ""})
+    store("share", {}, path=out / "share.json").save()
+    (out / "decode.json").write_text("[]")
+    command = [
+        "bash",
+        str(ROOT / "benchmarks" / "gpu.sh"),
+        *arguments,
+        "--wheels",
+        str(wheels),
+        "--out",
+        str(out),
+    ]
+    environment = {"PATH": "/usr/bin:/bin", "PYTHON": sys.executable}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    said = f"share.json is of {brought.partition('-')[0].replace('_', '-')}"
+    assert (said in done.stderr) is not fits
+    if not fits:
+        assert done.returncode == BAD_INPUT and len(done.stderr.splitlines()) == 1
+    elif arguments == ["check"]:
+        assert done.returncode == OK and not done.stderr
+    else:
+        assert done.returncode == BAD_INPUT and "do not fit" in done.stderr, "these are no wheels"
 
 
 # -------------------------------------------------------------------------------- cells, stored one by one
@@ -188,7 +226,7 @@ def test_what_holds_less_does_not_take_the_place_of_what_holds_more(tmp_path: Pa
 
 
 def test_named_cells_are_measured_anew_and_alone(
-    gpu: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    gpu: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     held = store("decode", {"floor-1b": {"rows": [1], "seconds": 9.0}}, path=tmp_path / "decode.json")
     asked = answers(gpu, monkeypatch, lambda _: {"rows": [2]})
@@ -196,6 +234,11 @@ def test_named_cells_are_measured_anew_and_alone(
     only = [cells[name] for name in ("decode-1b-1-fork-1", "floor-1b")]
     gpu.run_part("decode", PLANNED, held, tmp_path, 480.0, only=only)
     assert asked == ["decode-1b-1-fork-1", "floor-1b"]
+    assert "not begun" not in capsys.readouterr().out
+    held.cells["floor-1b"]["seconds"] = 9.0
+    gpu.run_part("decode", PLANNED, held, tmp_path, 5.0, only=only)
+    assert asked[2:] == ["decode-1b-1-fork-1"], "the first is tried, and the other does not fit"
+    assert "  floor-1b not begun: thought to take 10 s, 5 s left\n" in capsys.readouterr().out
     assert gpu_store.read(tmp_path / "decode.json").cells["floor-1b"]["rows"] == [2]
 
 
@@ -383,6 +426,60 @@ def test_what_a_killed_cell_had_measured_is_kept(
     assert gpu_decode.salvaged(out / "nowhere", "killed") == {"error": "killed"}
 
 
+KEEPS = """
+import json, sys, time
+from pathlib import Path
+out = Path(sys.argv[sys.argv.index("--out") + 1])
+folder = out.with_name(f"{out.name}-records") / sys.argv[sys.argv.index("--cell") + 1]
+assert not folder.exists(), "the record of another try"
+folder.mkdir(parents=True)
+(folder / "so_far.json").write_text((out / "kept.json").read_text())
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("part", ["cold", "share", "decode"])
+def test_what_a_killed_cell_of_another_kind_had_measured_is_kept(
+    part: str, gpu: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    measure_by(KEEPS, gpu, monkeypatch, tmp_path)
+    monkeypatch.setattr(gpu, "GRACE", 3.0)
+    out = tmp_path / "out"
+    out.mkdir()
+    run: dict[str, Any] = {"share": 0.0, "again": False, "repeat": 0, "tokens_per_s": 9.0, "structured": 0}
+    run |= {"tpot_ns": 1e6, "tpot_structured_ns": None, "tpot_free_ns": 1e6}
+    if part == "cold":
+        run |= {"newcomer": "plain strings", "mode": "warm", "beside": 1, "others_tpot_ns": [2e6], "why": ""}
+        run |= {"others_gap_ns": 3e6, "ttft_ns": 1e6, "compile_ns": None, "how": "hit"}
+    so_far: dict[str, Any] = {"runs": [run, run | {"repeat": 1}], "model": {"name": "1b"}}
+    if part == "decode":
+        so_far = gpu_floor_cell(1.1) | {"model": {}}
+    (out / "kept.json").write_text(json.dumps(so_far))
+    held = store(part, {}, path=out / f"{part}.json")
+    killed = next(
+        cell for cell in held.plan.cells(part) if cell.shape == "1b" and cell.kind in (part, "floor")
+    )
+    assert (killed.kind == "floor") is (part == "decode")
+    gpu.run_part(part, held.plan, held, out, 0.0, only=[killed])
+    kept = gpu_store.read(out / f"{part}.json").cells[killed.name]
+    what = "batches" if part == "decode" else "runs"
+    why = f"killed after 3 s; give the part more --seconds; 2 {what} are stored"
+    assert kept["partial"] == why and so_far.items() <= kept.items()
+    assert killed.name in held.missing() and gpu_store.held(kept) == 2
+    page = gpu_report.page({part: held})
+    assert f"  - `{killed.name}` is partial, and is measured again: {why}" in page
+    assert f"| 1b | {killed.batch or 1} | " in page, "its figures are on the page"
+
+
+def test_a_cell_keeps_what_it_has_measured_so_far(gpu: ModuleType, tmp_path: Path) -> None:
+    keep = gpu.keeper(tmp_path / "records" / "cell", {"model": 1})
+    for runs in ([1], [1, 2]):
+        keep({"runs": runs})
+        kept = gpu.rest_of(Cell("share", "share", 1.0), tmp_path / "records" / "cell", "it fell")
+        assert kept == {"runs": runs, "model": 1, "partial": f"it fell; {len(runs)} runs are stored"}
+    assert gpu.rest_of(Cell("share", "share", 1.0), tmp_path, "it fell") == {"error": "it fell"}
+
+
 def test_an_error_of_a_cell_is_its_answer(
     gpu: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -525,12 +622,14 @@ def test_a_cold_grammar_holds_up_the_batch_in_the_foreground_alone(
     monkeypatch.setattr(gpu_loads, "LONG_LIMIT", 30)
     monkeypatch.setattr(gpu_loads, "LIMIT", 8)
     slow = replace(bench, adapter=Slow(bench.adapter, 0.1))  # type: ignore[arg-type]
+    kept: list[int] = []
     for _ in range(5):
-        cell = gpu_loads.cold_cell(slow, 3, 1)
+        cell = gpu_loads.cold_cell(slow, 3, 1, lambda so_far: kept.append(len(so_far["runs"])))
         runs = {run["mode"]: run for run in cell["runs"]}
         if {run["beside"] for run in runs.values()} == {2}:
             break  # on a busy machine the newcomer may come when the others are done, and is measured again
     assert list(sorted(runs)) == sorted(gpu_loads.MODES)
+    assert {*kept} == {len(gpu_loads.MODES)}, "a repeat is kept whole"
     assert {mode: run["how"] for mode, run in runs.items()} == {
         "warm": "hit",
         "warm again": "hit",
@@ -559,7 +658,9 @@ def test_a_share_of_the_requests_keeps_its_grammar(
     for share in gpu_loads.SHARES:
         kept = gpu_loads.with_share(made, share)
         assert sum(request.grammar is not None for request in kept) == round(10 * share)
-    cell = gpu_loads.share_cell(bench, 3, 1)
+    held: list[int] = []
+    cell = gpu_loads.share_cell(bench, 3, 1, lambda so_far: held.append(len(so_far["runs"])))
+    assert held == [len(gpu_loads.SHARES) + 1]
     counts = [(run["share"], run["again"], run["structured"], run["answered"]) for run in cell["runs"]]
     assert sorted(counts) == [
         (0.0, False, 0, 3),
@@ -585,7 +686,11 @@ def test_bare_steps_of_a_model_and_logits_that_do_not_agree(monkeypatch: pytest.
     monkeypatch.setattr(gpu_floor, "ROUNDS", 2)
 
     def judged() -> tuple[dict[str, Any], str]:
-        cell = gpu_floor.floor_cell("tiny", vocabulary, (2,), 1 << 20, "cpu")
+        kept: list[int] = []
+        cell = gpu_floor.floor_cell(
+            "tiny", vocabulary, (2,), 1 << 20, "cpu", lambda so_far: kept.append(len(so_far["steps"]))
+        )
+        assert kept == [1]
         figures = Figures({"decode": store("decode", {"floor-tiny": cell}, device="cpu")})
         figures.plan = Plan(shapes=("tiny",), batches=(2,))
         (figure,) = (figure for figure in figures.asked() if figure.asked.what == LOGITS.what)
