@@ -11,7 +11,8 @@ from typing import Any
 
 from harness.backend.grammar import Dialect, Grammar
 from harness.backend.tag_formats import FormatError, has_format, read_tag
-from harness.cases.answers import Answer, answers
+from harness.cases.answer_forms import Answer
+from harness.cases.answers import answers
 from harness.cases.bare_schema import SCHEMA_KEYWORDS, is_schema
 from harness.cases.case import CASE_KEYS, GRAMMAR_KEYS, Case, Instance, Literal, case_id, json_text
 from harness.cases.requests import is_request_for_nothing, listed_requests, requests_in, unheld_place

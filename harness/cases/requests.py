@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from harness.cases.answers import answers, at_place, is_known, object_of_text
+from harness.cases.answer_forms import at_place, object_of_text
+from harness.cases.answers import answers, is_known
 from harness.cases.bare_schema import is_schema
 from harness.cases.tool_lists import built_in, is_marked, own_keys, tool_list
 

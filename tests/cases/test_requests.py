@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from request_bodies import CITY, FORM, UNNAMED, WEATHER, read
 
-from harness.cases.answers import PLACES
+from harness.cases.answer_forms import PLACES
 from harness.cases.requests import BODIES, WRAPPERS
 from harness.cli.main import main
 from harness.errors import BadInput
