@@ -24,6 +24,9 @@ Judgement = Literal["regressed", "improved", "equivalent", "inconclusive"]
 LEVEL = 0.99
 """The confidence level of every interval."""
 
+Z = NormalDist().inv_cdf(1 - (1 - LEVEL) / 2)
+"""The quantile of the normal distribution that bounds an interval at LEVEL."""
+
 FALSE_SHARE = 0.01
 """The largest share of the discoveries that may be false."""
 
@@ -226,10 +229,19 @@ def quantile_interval(groups: Sequence[NDArray[np.float64]], share: float) -> tu
     surplus = np.arange(len(values) + 1) - share * len(values)
     rise = 2 * (before - share * sizes[group]) + 1
     squares = np.concatenate([[0.0], np.cumsum(rise)]) + float((share * sizes) @ (share * sizes))
-    allowed = NormalDist().inv_cdf(1 - (1 - LEVEL) / 2) * np.sqrt(np.maximum(squares, 0))
+    allowed = Z * np.sqrt(np.maximum(squares, 0))
     # Equal values come all at once: what counts is the state before the first and after the last of them.
     first = np.concatenate([[True], values[1:] != values[:-1]])
     last = np.concatenate([first[1:], [True]])
     low = values[last & (surplus[1:] >= -allowed[1:])]
     high = values[first & (surplus[:-1] <= allowed[:-1])]
     return float(low[0]), float(high[-1])
+
+
+def share_bounds(part: float, whole: float, units: float | None = None) -> tuple[float, float]:
+    """Returns the ends of Wilson's interval of part of whole, which must not be 0; `units`: how many of them
+    are independent (the walks of one case are not)."""
+    n, p = units or whole, part / whole
+    middle = (p + Z * Z / (2 * n)) / (1 + Z * Z / n)
+    half = Z * math.sqrt(p * (1 - p) / n + Z * Z / (4 * n * n)) / (1 + Z * Z / n)
+    return min(p, max(0.0, middle - half)), max(p, min(1.0, middle + half))

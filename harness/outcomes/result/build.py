@@ -11,6 +11,7 @@ from pathlib import Path
 from harness.backend.arm import arm_names, pinned, version_key
 from harness.measure.figures import ALL
 from harness.measure.record import has_measurement, read_measurement
+from harness.measure.statistics import share_bounds
 from harness.outcomes import compare, differences, expected, metrics, outcome
 from harness.outcomes.delayed import DelayedCases
 from harness.outcomes.gate import Gate
@@ -18,7 +19,6 @@ from harness.outcomes.history import measurements
 from harness.outcomes.repro_command import repro_words
 from harness.outcomes.result.parts import Arm, Change, Counts, Failing, Figure, Kind, Result
 from harness.outcomes.summary import ArmSummary, each_taken_in, summarize
-from harness.outcomes.wilson import share_bounds
 from harness.rows.again import how_to_complete
 from harness.rows.machine import hardware, hardware_key
 from harness.rows.row import Row, RunInfo

@@ -13,16 +13,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.measure.statistics import LEVEL, has_tail, observed_quantile, quantile_interval, student_quantile
+from harness.measure.statistics import (
+    LEVEL,
+    Z,
+    has_tail,
+    observed_quantile,
+    quantile_interval,
+    share_bounds,
+    student_quantile,
+)
 from harness.outcomes.outcome import Counts
 
-Z = NormalDist().inv_cdf(1 - (1 - LEVEL) / 2)
-"""The quantile of the normal distribution that bounds an interval at LEVEL."""
 MANY = 1000
 """Groups beyond which Student's distribution is the normal one to three digits, and slow to reckon."""
 
@@ -74,10 +79,7 @@ def share(part: float, whole: float, units: float | None = None) -> Estimate | N
     one case are not). None of nothing."""
     if not whole:
         return None
-    n, p = units or whole, part / whole
-    middle = (p + Z * Z / (2 * n)) / (1 + Z * Z / n)
-    half = Z * math.sqrt(p * (1 - p) / n + Z * Z / (4 * n * n)) / (1 + Z * Z / n)
-    return Estimate(p, min(p, max(0.0, middle - half)), max(p, min(1.0, middle + half)))
+    return Estimate(part / whole, *share_bounds(part, whole, units))
 
 
 def conformance(counts: Counts) -> Estimate | None:
