@@ -96,6 +96,23 @@ def test_checks_for_which_no_time_is_left_are_skipped() -> None:
     )
 
 
+@pytest.mark.parametrize(("seconds", "status"), [(0.0, "timeout"), (60.0, "ok")])
+def test_a_compile_that_nobody_killed_in_time_has_missed_its_deadline(seconds: float, status: str) -> None:
+    said: list[tuple[str, dict[str, Any]]] = []
+    case = Case("0" * 12, "a case", Grammar("regex", "ab+"))
+    serve_case(
+        Reference(byte_vocabulary()),
+        case,
+        lambda event, *_, **fields: said.append((event, fields)),
+        memoryview(bytearray(64)).cast("q"),
+        Limits(seconds, 10**9),
+    )
+    event, compiled = said[0]
+    assert (event, compiled["status"], compiled["compile_ns"] > 0) == ("compiled", status, True)
+    assert [event for event, _ in said[1:]] == ([] if status == "timeout" else ["walked"])
+    assert ("s to compile, and 0 s are allowed" in compiled["text"]) == (status == "timeout")
+
+
 def test_what_a_backend_raises_in_a_check_is_its_finding(tmp_path: Path) -> None:
     row = checked(walk_all(tmp_path, "miniatures.harmful_in_checks:ExitsInCopy", CASES, LIMITS), "boom")
     raised = {each.check for each in row.findings if each.cause == "backend_error"}
