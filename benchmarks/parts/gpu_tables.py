@@ -14,7 +14,8 @@ from gpu_text import ms, noise, plain, shown, titled, us
 
 FLOOR_TEXT = """\
 The floor is the weights once and each row's cache at its length, at the bandwidth of a copy (bytes read and
-written: {}). In larger batches arithmetic and the loop are in TPOT too."""
+written: {}). The column is of the bare step at its length; TPOT is over the floor of the
+requests' own lengths. In larger batches arithmetic and the loop are in TPOT too."""
 COST_TEXT = """\
 `x none`: TPOT over that of the unconstrained run beside it. `a/a`: the most by which two identical arms
 differ there in TPOT, over all ways to fill with overlap, or without; a smaller difference says nothing.

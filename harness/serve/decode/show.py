@@ -75,7 +75,7 @@ def _head(decoding: Decoding, objectives: Objectives) -> str:
         f"vocabulary {setup.vocabulary}; {counted(setup.forks, 'fork')} of one cold and "
         f"{counted(setup.rounds, 'warm round')}; "
         f"intervals at {LEVEL:.0%}",
-        f"medians over the requests of the warm rounds; goodput: {objectives}",
+        f"medians over the requests of the warm rounds, rates over its runs; goodput: {objectives}",
     ]
     why_not = Decoded(decoding).why_not_scored()
     lines.append(
