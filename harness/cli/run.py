@@ -173,18 +173,14 @@ def run(options: argparse.Namespace) -> int:
     """Walks, stores, and prints the summary; 1 or 4 if the outcomes are not as expected. Raises BadInput."""
     from harness.outcomes import expected
 
-    started = time.monotonic()
-    result = walk(options, sys.argv[1:])
-    rows = sum(result.statuses.values())
-    counts = ", ".join(f"{count} {status}" for status, count in result.statuses.items())
-    say(f"{counted(rows, 'row')} in {time.monotonic() - started:.0f} s: {counts}; stored in {result.folder}")
-    summary = _summary(result.folder, options.json)
+    folder = _walked(options)
+    summary = _summary(folder, options.json)
     code = OK
     if options.record:
-        summary["recorded"] = expected.write_record(result.folder, options.record)
+        summary["recorded"] = expected.write_record(folder, options.record)
         say(f"recorded {counted(summary['recorded'], 'outcome')} in {options.record}")
     if options.expect:
-        verdict = expected.compare_with_record(result.folder, options.expect)
+        verdict = expected.compare_with_record(folder, options.expect)
         summary["expected"] = expected.verdict_json(verdict)
         code = verdict.exit_code
         if not options.json:
@@ -192,6 +188,24 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(plain(summary), allow_nan=False))
     return code
+
+
+def _walked(options: argparse.Namespace) -> Path:
+    """Walks, says what is stored, and returns where. A run to resume that is complete was interrupted before
+    its answer, and only that is still owed. Raises BadInput."""
+    from harness.rows.resume import NothingToResume
+
+    started = time.monotonic()
+    try:
+        result = walk(options, sys.argv[1:])
+    except NothingToResume as complete:
+        say(str(complete))
+        folder: Path = options.out
+        return folder
+    rows = sum(result.statuses.values())
+    counts = ", ".join(f"{count} {status}" for status, count in result.statuses.items())
+    say(f"{counted(rows, 'row')} in {time.monotonic() - started:.0f} s: {counts}; stored in {result.folder}")
+    return result.folder
 
 
 def walk(options: argparse.Namespace, argv: Sequence[str]) -> Outcome:

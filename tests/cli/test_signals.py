@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from synthetic import ARMS, info, row, write_run
 
 from harness.cli import main as cli
 from harness.cli.main import main
-from harness.errors import INCOMPLETE
+from harness.errors import INCOMPLETE, OK
 from harness.rows.writer import Writer
 
 WALK = ("run", "--backends", "unconstrained", "--vocabularies", "bytes", "--effort", "0")
@@ -62,6 +63,21 @@ def test_a_run_that_is_interrupted_says_where_it_is_stored(
     (folder,) = Path("results", "runs").iterdir()
     where = GOES_ON.replace("stored", f"stored in {folder}")
     assert told == f"grammarbench: interrupted{where} and the run's folder as --out"
+
+
+def test_a_run_that_is_interrupted_behind_its_last_row_goes_on_with_its_answer(
+    suite: str, tmp_path: Path, said: Callable[[Sequence[str]], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, record = tmp_path / "run", tmp_path / "record.json"
+    words = [*WALK, suite, "--out", str(run), "--record", str(record), "--profile", "gate"]
+    with monkeypatch.context() as patched:
+        patched.setattr("harness.cli.run._summary", interrupted)
+        assert said(words) == f"grammarbench: interrupted{GOES_ON}"
+    rows = (run / "rows.jsonl").read_bytes()
+    assert main([*words, "--resume"]) == OK
+    assert json.loads(record.read_text())
+    assert main([*WALK, suite, "--out", str(run), "--expect", str(record), "--resume"]) == OK
+    assert (run / "rows.jsonl").read_bytes() == rows and not (run / "sessions.jsonl").exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
