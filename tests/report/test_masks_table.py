@@ -13,7 +13,7 @@ from harness.checks.exact_mask import MASK_IS_EXACT
 from harness.checks.layouts import LAYOUT_IS_WRITTEN
 from harness.cli.main import main
 from harness.report.tables.masks import masks_frame
-from harness.rows.row import CHECKS_MODE
+from harness.rows.row import CHECKS_MODE, Finding
 
 
 def test_places_are_counted_by_dialect(tmp_path: Path) -> None:
@@ -61,19 +61,21 @@ def test_what_a_layout_lacks_is_counted(tmp_path: Path) -> None:
     assert (line["sound"], line["places"], line["complete"], line["layout_places"]) == (4, 4, 2, 4)
 
 
-def test_only_what_both_checks_judged_is_exact(tmp_path: Path) -> None:
+def test_a_case_counts_where_it_is_known_whether_its_masks_are_exact(tmp_path: Path) -> None:
+    """Looked at by both checks; by one, which finds nothing; and by one, which finds a fault."""
     places = {"places": 2, "sound": 2, "complete": 2}
-    results = ("passed", "skipped: the reference automaton takes more than 6 s of processor time")
+    late = "skipped: the reference automaton takes more than 6 s of processor time"
     rows = [
         synthetic.row(
             case_id=f"{number:012x}",
             mode=CHECKS_MODE,
             instance=None,
-            checks={MASK_IS_EXACT: "skipped: no", TOKENS_LEAD: "passed", LAYOUT_IS_WRITTEN: result},
+            checks={MASK_IS_EXACT: "skipped: no", TOKENS_LEAD: leads, LAYOUT_IS_WRITTEN: written},
             counted={TOKENS_LEAD: places, LAYOUT_IS_WRITTEN: places},
+            findings=[Finding(TOKENS_LEAD, cause="value", under=1)] if leads == "failed" else [],
         )
-        for number, result in enumerate(results)
+        for number, (leads, written) in enumerate([("passed", "passed"), ("passed", late), ("failed", late)])
     ]
     run = synthetic.write_run(tmp_path, [[(row, b"")] for row in rows])
     (line,) = masks_frame(run).to_dict("records")
-    assert (line["cases"], line["exact"]) == (2, 1)
+    assert (line["cases"], line["exact"], line["places"]) == (2, 1, 6)

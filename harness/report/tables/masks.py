@@ -20,10 +20,11 @@ CHECKS = (MASK_IS_EXACT, TOKENS_LEAD, LAYOUT_IS_WRITTEN)
 
 
 def masks_frame(run: Path, *, whole: bool = True) -> pd.DataFrame:
-    """Returns one line per vocabulary, arm and dialect: how many cases have a reference, in how many the
-    checks of the masks were made and find nothing but documented policy (`exact`), at how many of how many
-    places the mask allows no wrong token (`sound` of `places`), and at how many it lacks none (`complete` of
-    `layout_places`).
+    """Returns one line per vocabulary, arm and dialect: of how many cases with a reference it is known
+    whether their masks are exact (`cases`), in how many of these the checks of the masks find nothing but
+    documented policy (`exact`), at how many of how many places the mask allows no wrong token (`sound` of
+    `places`), and at how many it lacks none (`complete` of `layout_places`). It is not known where a check
+    was not made and no other finds a fault.
 
     Of JSON Schema and structural tags the second is counted where the text is spelled in the layout that the
     backend declares; documents in other spellings it need not allow. Raises BadInput; without `whole` not
@@ -43,8 +44,9 @@ def masks_frame(run: Path, *, whole: bool = True) -> pd.DataFrame:
                 total.update(sound=check.get("sound", 0), places=check.get("places", 0))
             for check in (exact, written):
                 total.update(complete=check.get("complete", 0), layout_places=check.get("places", 0))
-            total["cases"] += 1
-            total["exact"] += _is_exact(row)
+            is_exact = _is_exact(row)
+            total["cases"] += is_exact is not None
+            total["exact"] += is_exact is True
     return pd.DataFrame(
         [
             [vocabulary, arm, dialect, *(counts[vocabulary, arm, dialect][name] for name in COLUMNS[3:])]
@@ -58,8 +60,11 @@ def masks_frame(run: Path, *, whole: bool = True) -> pd.DataFrame:
     )
 
 
-def _is_exact(row: Row) -> bool:
-    """Was every check of masks made that the row's dialect has, and did none find a fault?"""
+def _is_exact(row: Row) -> bool | None:
+    """Do the checks of masks that the row's dialect has find no fault? None: one was not made, and no other
+    finds a fault."""
+    if any(not finding.documented and finding.check in CHECKS for finding in row.findings):
+        return False
     of_dialect = CHECKS[:1] if row.counted.get(MASK_IS_EXACT) else CHECKS[1:]
     is_whole = not any(row.checks.get(check, "").startswith("skipped") for check in of_dialect)
-    return is_whole and all(finding.documented or finding.check not in CHECKS for finding in row.findings)
+    return True if is_whole else None
