@@ -145,10 +145,23 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _complain(str(error), error.exit_code)
     except OSError as error:
         return _complain(f"{_told(error)}{STORED if _has_begun(options) else ''}", BAD_INPUT)
-    except KeyboardInterrupt as end:
+    except BaseException as error:
+        if (end := _interruption(error)) is None:
+            raise
         stored = STORED if _has_begun(options) else ""
         going_on = _going_on(options) if stored or hasattr(end, "__notes__") else ""
         return _complain(f"{_told(end)}{stored}{going_on}", INCOMPLETE)
+
+
+def _interruption(error: BaseException) -> KeyboardInterrupt | None:
+    """Returns the interruption that this error is, or that it came of: Python 3.11 makes a RuntimeError of
+    one that comes amid an import, while a class is made."""
+    if isinstance(error, SystemExit):
+        return None
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, KeyboardInterrupt):
+        cause = cause.__cause__ or cause.__context__
+    return cause
 
 
 def _told(error: OSError | KeyboardInterrupt) -> str:

@@ -53,6 +53,31 @@ def test_a_command_that_is_interrupted_before_it_measured_says_no_more(
         assert said(each) == "grammarbench: interrupted"
 
 
+def test_an_interruption_that_python_makes_another_error_of_is_one(
+    said: Callable[[Sequence[str]], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python 3.11 does so while a class is made, as amid an import."""
+
+    class Interrupts:
+        __set_name__ = interrupted
+
+    def wrapped(*_: object) -> NoReturn:
+        try:
+            type("Made", (), {"name": Interrupts()})
+        except KeyboardInterrupt as end:  # of later versions
+            raise RuntimeError("Error calling __set_name__") from end
+        raise AssertionError("it was not interrupted")
+
+    def broken(*_: object) -> NoReturn:
+        raise RuntimeError("no interruption")
+
+    monkeypatch.setattr("harness.cli.main.refuse_special_files", wrapped)
+    assert said(["list", "suites"]) == "grammarbench: interrupted"
+    monkeypatch.setattr("harness.cli.main.refuse_special_files", broken)
+    with pytest.raises(RuntimeError, match="no interruption"):
+        main(["list", "suites"])
+
+
 def test_a_run_that_is_interrupted_says_where_it_is_stored(
     suite: str, tmp_path: Path, said: Callable[[Sequence[str]], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
