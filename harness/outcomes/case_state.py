@@ -66,7 +66,8 @@ STATES = {
     CaseState.OTHER_FAULT: StateWords(
         "◆",
         "other fault",
-        "a check found something else: bytes that are no UTF-8, say, or a rollback that restores too little",
+        "a check found something else: bytes that make no character, say, or a rollback that restores too "
+        "little",
     ),
     CaseState.REFUSED: StateWords("⊘", "refused", "the backend says that it cannot"),
     CaseState.NOT_MEASURED: StateWords("⚑", "not measured", "a part is missing through our own fault"),

@@ -13,7 +13,7 @@ from harness.outcomes.case_state import CaseState
 
 GRAMMAR = Grammar("json_schema", '{"enum": [1]}')
 CASE = Case(case_id(GRAMMAR), "c", GRAMMAR)
-NO_TEXT = "bytes that are no UTF-8"
+NO_TEXT = "tokens that are no UTF-8"
 
 
 def best(

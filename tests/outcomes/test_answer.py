@@ -534,14 +534,31 @@ def test_another_fault_is_named_where_words_say_it(synthetic: ModuleType, tmp_pa
     name = "beta:any_whitespace=false"
     assert answer.sentence.endswith(
         f"{name} gives right output in 2, is silently wrong in 1 (`xs.contains`) and has another fault in 2 "
-        "of those with right output (bytes that are no UTF-8)."
+        "of those with right output (bytes that make no character)."
     )
     assert [evidence(case) for case in answer.backends[1].cases[:2]] == [
-        "bytes that are no UTF-8",
+        "bytes that make no character",
         "“rollback restores the mask” does not hold: a bit differs",
     ]
     said = [risk.sentence for risk in answer.risks_elsewhere]
-    assert f"{name} takes bytes that are no UTF-8: the mask allows b'\\xa0'." in said
+    assert f"{name} takes bytes that make no character: the mask allows b'\\xa0'." in said
+
+
+def test_what_is_no_utf8_is_told_in_other_words_in_each_of_its_two_states(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    wrong = [Finding("walks_end_and_validate", 3, "the walk ended", "invalid_utf8")]
+    wrong.append(Finding(TOKENS_LEAD, 0, "it allows 357 tokens", "invalid_utf8", under=357))
+    wrong.append(
+        Finding("invalid_utf8_is_refused_at_once", 3, "the mask allows b'\\xa0'", "surrogate", under=2)
+    )
+    answer = _answer(synthetic, tmp_path, [FINE] * 3, [{"findings": (one,)} for one in wrong])
+    assert [(case.state, evidence(case)) for case in answer.backends[1].cases] == [
+        (CaseState.OTHER_FAULT, "bytes that make no character"),
+        (CaseState.SILENTLY_WRONG, "tokens that are no UTF-8"),
+        (CaseState.OTHER_FAULT, "bytes that make no character"),
+    ]
+    assert "or bytes that make no character, which decoders replace." in " ".join(answer.certainty)
 
 
 def test_a_refused_only_case_is_told_once(synthetic: ModuleType, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ CAUSES = {
     "escape": "escapes that JSON lacks",
     "fixed_text": "another text than the form has",
     "free_text": "free text that goes on otherwise",
-    "invalid_utf8": "bytes that are no UTF-8",
+    "invalid_utf8": "tokens that are no UTF-8",
     "number_form": "numbers that JSON lacks",
     "no_document": "text with which no document goes on",
     "no_json": "text that is no JSON",
@@ -61,7 +61,10 @@ CAUSES = {
 }
 """What a check of masks found, in words; other causes are written as their names."""
 
-DESCRIPTIONS = frozenset(CAUSES.values())
+NO_CHARACTER = "bytes that make no character"
+"""What is no UTF-8 and yet no wrong document: the text of a walk, and what a check of `HANDS_OVER` shows."""
+
+DESCRIPTIONS = frozenset((*CAUSES.values(), NO_CHARACTER))
 """What stands in place of a constraint where none is broken by its name."""
 
 CaseKey = tuple[str, str]
@@ -360,8 +363,8 @@ def _proofs_of(row: Row) -> Iterable[Proof]:
 
 def _constraints_of(finding: Finding) -> Iterator[str]:
     """Yields what is not kept, by the cause that a check names: one thing, or several with `+` between."""
-    if finding.check in HANDS_OVER:
-        yield CAUSES["invalid_utf8"]
+    if finding.check in HANDS_OVER or (finding.cause == "invalid_utf8" and not finding.under):
+        yield NO_CHARACTER
         return
     is_keyword = finding.cause.startswith(KEYWORD)
     for name in finding.cause.removeprefix(KEYWORD).split("+"):

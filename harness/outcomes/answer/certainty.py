@@ -24,7 +24,7 @@ NO_REFERENCE = "no instance with a known verdict, and no mask that was compared 
 
 RIGHT_OUTPUT = (
     "Output counts as right in the cases that work, and in judged cases whose only faults are of the "
-    "interface, such as rollback, or bytes that are no UTF-8, which decoders replace."
+    "interface, such as rollback, or bytes that make no character, which decoders replace."
 )
 """What a backend's number of right outputs counts."""
 
