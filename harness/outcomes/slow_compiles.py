@@ -7,7 +7,7 @@ from statistics import median_low
 
 from harness.backend.arm import arm
 from harness.outcomes.summary import ArmKey, arm_key
-from harness.rows.row import Row
+from harness.rows.row import DECLINED, Row
 from harness.text import duration
 
 SECOND = 1_000_000_000
@@ -59,13 +59,16 @@ class Tail:
 
 @dataclass
 class Compiles:
-    """Takes in rows; keeps the first compile of each case by each backend."""
+    """Takes in rows; keeps the first compile of each case by each backend. A refusal is no compile, however
+    long it took."""
 
     timeout_s: float
     first_compiles: dict[tuple[ArmKey, str, str], Compile] = field(default_factory=dict)
 
     def add(self, row: Row) -> None:
         """Take in one row."""
+        if row.status in DECLINED:
+            return
         unfinished = row.status == "timeout" and row.phase == "compile"
         ns = int(self.timeout_s * SECOND) if unfinished else row.compile_ns
         where = arm_key(row), row.suite, row.case_id

@@ -78,6 +78,14 @@ def test_a_deadline_below_a_second_makes_no_compile_of_a_second() -> None:
         assert [tail.over_a_second for tail in compiles.tails()] == [over]
 
 
+def test_a_refusal_is_no_compile() -> None:
+    compiles = Compiles(5.0)
+    for status, ns in (("unsupported", 9 * SECOND), ("ok", 7), ("invalid", 8 * SECOND)):
+        compiles.add(synthetic.row(case_id=status, status=status, compile_ns=ns))
+    assert [(tail.compiles, tail.over_a_second, tail.slowest.ns) for tail in compiles.tails()] == [(1, 0, 7)]
+    assert [compiled.ns for compiled in compiles.slowest()] == [7]
+
+
 def test_a_case_is_counted_once() -> None:
     compiles = Compiles(5.0)
     row = synthetic.row(compile_ns=7)
