@@ -75,18 +75,21 @@ class Repository:
         own = toy_releases.environ(self.folder / "index", self.folder / "cache")
         return own | {"PATH": f"{programs}{os.pathsep}{own['PATH']}"}
 
-    def gated(self, python: Path, record: str, job: str) -> tuple[int, str]:
+    def gated(self, python: Path, record: str, job: str, **inputs: str) -> tuple[int, str]:
         """The exit code of the action's step that walks and exports, and the summary that it wrote."""
         action = yaml.safe_load(ACTION.read_text("utf-8"))
         (step,) = [each for each in action["runs"]["steps"] if "grammarbench run" in each.get("run", "")]
         here = self.folder / job
-        here.mkdir()
-        inputs = {name: given["default"] for name, given in action["inputs"].items()} | {"record": record}
+        here.mkdir(exist_ok=True)
+        defaults = {name: given["default"] for name, given in action["inputs"].items()}
+        inputs = defaults | inputs | {"record": record}
         given = {name: inputs[value.split(".")[1].strip(" }")] for name, value in step["env"].items()}
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
             cwd=here,
-            env=self.environ(python) | given | {"GITHUB_STEP_SUMMARY": "summary.md"},
+            env=self.environ(python)
+            | given
+            | {"GITHUB_STEP_SUMMARY": "summary.md", "GITHUB_OUTPUT": "outputs"},
             capture_output=True,
             text=True,
         )
@@ -159,6 +162,29 @@ def test_the_action_fails_a_release_that_is_wrong_where_a_sample_does_not_look(
 def test_the_action_says_in_one_line_what_is_wrong_with_its_inputs(repository: Repository) -> None:
     code, said = repository.gated(repository.old, "none.json", "no-record")
     assert (code, said.count("\n")) == (2, 1) and "none.json: cannot be read" in said
+
+
+def test_the_action_reports_no_run_of_an_earlier_use(repository: Repository) -> None:
+    """Another name is another folder."""
+    stored = repository.folder / "twice" / "grammarbench" / "run" / "rows.jsonl"
+    stored.parent.mkdir(parents=True)
+    stored.write_text("of yesterday")
+    code, said = repository.gated(repository.old, "../known.json", "twice")
+    assert (code, said.count("\n")) == (2, 1) and "grammarbench/run is there already" in said
+    assert not (repository.folder / "twice" / "outputs").exists()
+    code, said = repository.gated(repository.old, "none.json", "twice", name="second")
+    assert code == 2 and "none.json: cannot be read" in said
+    assert (repository.folder / "twice" / "outputs").read_text() == "folder=second\n"
+
+
+def test_the_action_ends_as_the_report_does_that_cannot_be_written(
+    repository: Repository, tmp_path: Path
+) -> None:
+    """A folder of that name stands in the way of the summary."""
+    (repository.folder / "no-page" / "grammarbench" / "summary.md").mkdir(parents=True)
+    code, said = repository.gated(repository.old, "../known.json", "no-page")
+    assert code == 2, said
+    assert (repository.folder / "no-page" / "grammarbench" / "record.json").is_file()
 
 
 def test_a_sample_asked_for_by_name_is_walked_said_and_proves_nothing(repository: Repository) -> None:

@@ -36,6 +36,7 @@ def commands(text: str) -> list[list[str]]:
                 given = {"$SUITES": ["regex"], "${BACKEND:+--backends": [], "$BACKEND}": []}
                 given |= {"${how[@]}": ["--profile", "gate"], "$JOBS": ["2"]}
                 given |= {"${RECORD:+--against": [], "$RECORD}": []}
+                given |= {name: [name.replace("$NAME", "grammarbench")] for name in words if "$NAME" in name}
                 found.append([word for each in words[1:] for word in given.get(each, [each])])
     return found
 
@@ -86,6 +87,15 @@ def test_every_input_of_the_action_is_used() -> None:
         for value in step.get("env", {}).values()
     }
     assert used == set(action["inputs"])
+
+
+def test_uses_of_the_action_with_their_own_names_have_their_own_folders_and_artifacts() -> None:
+    (walk,) = [step for step in steps(ACTION) if "grammarbench run" in step.get("run", "")]
+    (upload,) = [step for step in steps(ACTION) if step.get("uses", "").startswith("actions/upload-artifact")]
+    assert walk["env"]["NAME"] == upload["with"]["name"] == "${{ inputs.name }}"
+    assert not [line for line in walk["run"].splitlines() if "grammarbench/" in line]
+    assert upload["with"]["path"] == "${{ steps.walk.outputs.folder }}" and walk["id"] == "walk"
+    assert upload["if"] == "always() && steps.walk.outputs.folder", "what is refused is not published"
 
 
 def test_the_workflows_give_the_action_what_it_takes() -> None:
