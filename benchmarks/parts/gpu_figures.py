@@ -78,12 +78,15 @@ def over(logs: Iterable[float | None]) -> Estimate | None:
     return Estimate(estimate.ratio, estimate.low, estimate.high, len(known))
 
 
-def verdict(asked: Asked, value: float | None, device: str) -> str:
-    """Returns `kept`, `NOT KEPT`, or why it is not judged. The estimate is judged, not its interval."""
+def verdict(asked: Asked, value: float | None, device: str, noise: Estimate | None = None) -> str:
+    """Returns `kept`, `NOT KEPT`, `undecided` where the value is nearer to the limit than two identical arms
+    are to each other, or why it is not judged. The estimate is judged, not its interval."""
     if value is None:
         return "not measured"
     if device == "cpu" and not asked.on_cpu:
         return "not judged on a CPU"
+    if noise and abs(math.log(value / asked.limit)) < math.log(noise.value):
+        return "undecided"
     kept = value <= asked.limit if asked.at_most else value >= asked.limit
     return "kept" if kept else "NOT KEPT"
 
@@ -337,7 +340,7 @@ class Figures:
     def _figure(
         self, asked: Asked, label: str, estimate: Estimate | None, noise: Estimate | None = None
     ) -> Figure:
-        judged = verdict(asked, estimate.value if estimate else None, self.device)
+        judged = verdict(asked, estimate.value if estimate else None, self.device, noise)
         return Figure(asked, label, estimate, judged, noise)
 
 

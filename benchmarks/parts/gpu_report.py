@@ -125,8 +125,8 @@ def asked(figures: Figures) -> Iterator[str]:
     yield "## What was asked"
     yield ""
     yield "Estimates are judged; in brackets the interval (99 %) over the forks, where there are enough."
-    yield "`a/a`: the most by which two identical arms differ in TPOT, over the settings of the figure; a"
-    yield "verdict that is nearer is chance."
+    yield "`a/a`: the most by which two identical arms differ in TPOT, over the settings of the figure; where"
+    yield "a figure is nearer to what was asked, it is undecided whether that is kept."
     yield ""
     known, unknown = judged(figures)
     rows = [

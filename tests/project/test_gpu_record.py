@@ -16,7 +16,7 @@ import gpu_store
 import numpy as np
 import pytest
 from decode_runs import Played, decoding
-from gpu_figures import CONSTRAINED, FLOOR, JUMPS, LOGITS, LOGITS32, WIDE, Asked, Figures, verdict
+from gpu_figures import CONSTRAINED, FLOOR, JUMPS, LOGITS, LOGITS32, WIDE, Asked, Estimate, Figures, verdict
 from gpu_plan import FORCED, MIXED, PARTS, Plan, plan_of
 from gpu_records import COST, decoded_cell, floor_cell, record_of, store
 from places import ROOT
@@ -335,6 +335,24 @@ def test_a_model_that_is_not_on_the_fast_paths_is_not_measured_and_the_page_says
     else:
         gpu_paths.check_fast(model)
         assert "fast paths" not in page
+
+
+@pytest.mark.parametrize(
+    ("asked", "value", "noise", "said"),
+    [
+        (CONSTRAINED, 1.12, 1.411, "undecided"),
+        (CONSTRAINED, 1.04, 1.012, "undecided"),
+        (CONSTRAINED, 1.03, 1.012, "kept"),
+        (CONSTRAINED, 1.13, 1.054, "NOT KEPT"),
+        (JUMPS, 0.718, 1.227, "undecided"),
+        (JUMPS, 0.671, 1.227, "NOT KEPT"),
+        (JUMPS, 0.869, 1.025, "undecided"),
+    ],
+)
+def test_what_is_nearer_to_its_target_than_identical_arms_to_each_other_is_undecided(
+    asked: Asked, value: float, noise: float, said: str
+) -> None:
+    assert verdict(asked, value, "cuda", Estimate(noise, None, None, 1)) == said
 
 
 @pytest.mark.parametrize("kind", ["floor", "share", "decode"])
