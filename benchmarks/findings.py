@@ -326,14 +326,15 @@ def mask_causes(runs: Sequence[Path]) -> str:
 
 
 def causes_of(run: Path) -> dict[str, dict[tuple[str, str], Cases]]:
-    """Returns the cases of each way of being wrong and cause, by arm."""
+    """Returns the cases of each way of being wrong and cause, by arm. A finding without a wrong token, as of
+    an exception, is none."""
     info = read_info(run)
     names = arm_names(info.arms)
     arms: dict[str, dict[tuple[str, str], Cases]] = {name: {} for name in names.values()}
     for row in read_rows(run):
         of_arm = arms[names[row.backend, row.backend_version, row.options]]
         for finding in row.findings:
-            if finding.check in WRONG and finding.cause != "more":
+            if finding.check in WRONG and finding.cause != "more" and (finding.over or finding.under):
                 cases = of_arm.setdefault((WRONG[finding.check], finding.cause), Cases())
                 cases.cases.add((row.suite, row.case_id))
                 cases.undocumented |= not finding.documented

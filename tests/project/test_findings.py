@@ -7,10 +7,13 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import synthetic
 from places import ROOT
 from scripts import script_of
 
+from harness.checks.documents import TOKENS_LEAD
 from harness.errors import OK
+from harness.rows.row import CHECKS_MODE, Finding
 
 STAMP = re.compile(
     r"^The findings on this page were made with commit `[0-9a-f]{7,40}` of \d{4}-\d\d-\d\d; ", re.MULTILINE
@@ -70,6 +73,14 @@ def test_a_table_that_was_changed_is_seen(findings: ModuleType) -> None:
     line = next(line for line in block[0].splitlines() if re.search(r"\| \d+ \|", line))
     changed = text.replace(line, re.sub(r"\| \d+ \|", "| 777 |", line, count=1))
     assert changed != text and findings.page(changed) == text
+
+
+def test_an_exception_is_no_token_that_is_wrongly_allowed(findings: ModuleType, tmp_path: Path) -> None:
+    raised = Finding(TOKENS_LEAD, cause="backend_error", text="the backend raised KeyError")
+    wrong = Finding(TOKENS_LEAD, cause="value", under=2)
+    row = synthetic.row(mode=CHECKS_MODE, instance=None, findings=[raised, wrong])
+    arms = findings.causes_of(synthetic.write_run(tmp_path, [[(row, b"")]]))
+    assert [kind for of_arm in arms.values() for kind in of_arm] == [("wrongly allowed", "value")]
 
 
 @pytest.mark.parametrize("name", ["versions", "engines", "kernels", "llama_cpp", "more_backends", "corpora"])
