@@ -9,7 +9,7 @@ from harness.cli.command import Verbs, add_command
 from harness.cli.options import add_number, add_suites, add_timeout, add_vocabulary
 from harness.cli.output import emit, say
 from harness.cli.values import effort, positive
-from harness.errors import OK, BadInput
+from harness.errors import OK, UNPROVEN, BadInput
 from harness.text import console, one_line
 
 
@@ -60,7 +60,8 @@ def add(verbs: Verbs) -> None:
 
 
 def bisect(options: argparse.Namespace) -> int:
-    """Finds the release and prints it. Raises BadInput."""
+    """Finds the release and prints it; 4 if it is one of several, which could not be tried. Raises
+    BadInput."""
     from harness.backend.vocabulary import prepare_vocabulary
     from harness.diagnose.bisect.outcome import Question
     from harness.diagnose.bisect.outcome import bisect as search
@@ -88,7 +89,7 @@ def bisect(options: argparse.Namespace) -> int:
     else:
         answer = search(question, good, bad, say)
     emit(options, answer.to_json, lambda: console().fit(answer.text(options.backend)))
-    return OK
+    return OK if answer.is_proven else UNPROVEN
 
 
 def _over_releases(options: argparse.Namespace, good: str, bad: str) -> Any:

@@ -24,7 +24,7 @@ from harness.cli.main import main
 from harness.diagnose.bisect import outcome as bisect
 from harness.diagnose.bisect.outcome import first_bad
 from harness.diagnose.bisect.sought import difference_of, shown
-from harness.errors import BadInput, did_you_mean
+from harness.errors import OK, UNPROVEN, BadInput, did_you_mean
 from harness.outcomes.differences import difference_lines, differences, outcomes
 from harness.rows.row import CHECKS_MODE, OUT_OF_TIME, Finding, Row
 from harness.running.session import Request
@@ -356,6 +356,18 @@ def test_a_version_that_breaks_shows_that_it_breaks(monkeypatch: pytest.MonkeyPa
     assert searched_rows(monkeypatch, mended).to_json()["candidates"] == ["4"]
 
 
+@pytest.mark.parametrize(("version", "code"), [("3", UNPROVEN), ("2", OK)])
+def test_an_answer_that_is_one_of_several_is_unproven(
+    monkeypatch: pytest.MonkeyPatch, version: str, code: int
+) -> None:
+    """The fault comes with 4, and this version breaks; where 3 is without the fault, 2 is not asked."""
+    broken = synthetic.row(valid=False, status="crash", accepted=None, phase="load", text="x")
+    rows = {str(number): (ACCEPTS if number >= 4 else RIGHT_ROW,) for number in range(1, 6)}
+    found = searched_rows(monkeypatch, rows | {version: (broken,)})
+    monkeypatch.setattr(bisect, "bisect", lambda *_: found)
+    assert main(["bisect", "toy", "1..5", "--case", "a case"]) == code
+
+
 def test_a_version_that_cannot_be_loaded_is_passed_over(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -559,7 +571,7 @@ def grammarbench(tmp_path_factory: pytest.TempPathFactory) -> Command:
 @pytest.mark.long
 def test_the_release_that_brought_a_fault_is_found(grammarbench: Command) -> None:
     done = grammarbench("1.0..2.0", "a choice", "--json")
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == UNPROVEN, done.stdout + done.stderr
     answer = json.loads(done.stdout)
     assert (answer["first_bad"], answer["candidates"], answer["last_good"]) == (None, ["1.3", "1.4"], "1.2")
     (difference,) = answer["differences"]

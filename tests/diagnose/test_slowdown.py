@@ -51,6 +51,7 @@ def search(metric: str = "fill") -> module.Slowdown:
 def test_the_first_slower_release_is_found(measured: dict[str, tuple[Interval, str]]) -> None:
     found = search()
     assert (found.search.first_bad, found.search.last_good, found.search.skipped) == ("1.5", "1.4", ())
+    assert found.is_proven
     assert "toy==1.5 is the first version" in found.text("toy") and found.to_json()["first_bad"] == "1.5"
     assert len(found.steps) <= 2 + math.ceil(math.log2(len(VERSIONS)))
 
@@ -70,7 +71,7 @@ def test_what_is_not_clear_is_skipped(
         measured["1.4"] = untold
     found = search()
     assert found.search.candidates == ("1.4", "1.5") and found.to_json()["first_bad"] is None
-    assert "one of 1.4, 1.5" in found.text("toy")
+    assert "one of 1.4, 1.5" in found.text("toy") and not found.is_proven
 
 
 def test_without_a_proven_slowdown_there_is_nothing_to_search_for(

@@ -44,6 +44,11 @@ class SearchResult:
     def candidates(self) -> tuple[str, ...]:
         return (*self.skipped, self.first_bad)
 
+    @property
+    def is_proven(self) -> bool:
+        """Is the first known, and not only that it is one of several?"""
+        return not self.skipped
+
 
 def first_bad(versions: Sequence[str], probe: Probe) -> SearchResult:
     """Finds the first version that shows the outcome. The first of `versions` is known not to show it and the
@@ -149,6 +154,11 @@ class BisectResult:
         if self.kind == "better":
             return self.changes[-1]
         return next((change for change in self.changes if change.kind != "better"), self.changes[0])
+
+    @property
+    def is_proven(self) -> bool:
+        """Is each change that of one known version?"""
+        return all(change.search.is_proven for change in self.changes)
 
     def to_json(self) -> dict[str, Any]:
         """Returns the outcome as one JSON object: the main change, and under `changes` all of them."""

@@ -33,6 +33,11 @@ class Slowdown:
     """The time of the last version divided by that of the first."""
     steps: tuple[tuple[str, str], ...]
 
+    @property
+    def is_proven(self) -> bool:
+        """Is it that of one known version?"""
+        return self.search.is_proven
+
     def to_json(self) -> dict[str, Any]:
         """Returns the slowdown as one JSON object."""
         return {
