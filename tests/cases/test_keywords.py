@@ -474,6 +474,16 @@ def test_markdown_has_a_cell_for_every_arm_in_every_line() -> None:
     assert len(lines) > 250
 
 
+def test_a_keyword_with_several_values_counts_once() -> None:
+    of_values = [("keyword:k", "value:one", "decides:k"), ("keyword:k", "value:two", "decides:k")]
+    rows = [
+        row(case=tags[1], case_id=f"{number:012x}", tags=tags, **walk)
+        for number, tags in enumerate([*of_values, ("keyword:other", "decides:other")])
+        for walk in RIGHT
+    ]
+    assert "| keyword: yes | 2 |" in keywords_markdown(truth_table(rows))
+
+
 def test_the_arms_of_a_run_stand_in_the_order_of_its_command(tmp_path: Path) -> None:
     walks = [dict(instance=n, tags=("keyword:k", "decides:k"), **RIGHT[n]) for n in range(2)]
     run = slow_and_quick(tmp_path, walks)

@@ -78,13 +78,14 @@ def keywords_text(table: TruthTable) -> str:
 
 def _totals(table: TruthTable) -> Iterator[tuple[str, str, list[str]]]:
     """Section, short word, and how many keys of the section each arm has in that state; then how many of them
-    have the star."""
-    for section, lines in table.cells.items():
+    have the star. The values of a keyword, which have lines of their own, are in its line already."""
+    for section, keys in table.cells.items():
+        lines = [line for key, line in keys.items() if not (": " in key and key.partition(": ")[0] in keys)]
         for state, (word, _) in reversed(STATES.items()):
-            counts = [sum(line[arm].state == state for line in lines.values()) for arm in table.arms]
+            counts = [sum(line[arm].state == state for line in lines) for arm in table.arms]
             if any(counts):
                 yield section, word, [str(count) for count in counts]
-        stars = [sum(line[arm].interaction for line in lines.values()) for arm in table.arms]
+        stars = [sum(line[arm].interaction for line in lines) for arm in table.arms]
         if any(stars):
             yield section, "*", [str(count) for count in stars]
 
