@@ -253,6 +253,15 @@ def test_a_killed_build_is_built_again_and_only_one_builds(index: Path, tmp_path
     assert (folder / MARKER).exists() and not (folder / "rubbish").exists()
 
 
+def test_the_reason_of_a_failed_installation_says_that_there_was_no_connection(tmp_path: Path) -> None:
+    log, error = tmp_path / "log", "ERROR: No matching distribution found for a==9"
+    log.write_text(f"Looking in indexes: x\n{error}\n")
+    assert environments._reason(log) == error
+    warning = "WARNING: Retrying after connection broken by 'NewConnectionError(x)': /simple/a/"
+    log.write_text(f"{warning}\n{error}\n")
+    assert environments._reason(log) == f"{error} (a connection to a package index failed)"
+
+
 def test_a_file_of_constraints_around_us_forbids_no_version(
     index: Path, tmp_path: Path, python: Path
 ) -> None:

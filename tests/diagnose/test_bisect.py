@@ -93,7 +93,16 @@ def test_several_backends_are_bad_input() -> None:
 
 def test_a_package_on_no_index_is_told_where_its_wheels_may_lie(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    with pytest.raises(BadInput, match=r"cannot be listed: .*PIP_FIND_LINKS"):
+    with pytest.raises(BadInput, match=r"cannot be listed: [^(]*; wheels .*PIP_FIND_LINKS"):
+        released("no-such-grammar-library-of-ours")
+
+
+def test_an_index_without_connection_is_told_apart_from_one_without_the_package(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in {"INDEX_URL": "http://127.0.0.1:1/simple", "RETRIES": "1", "NO_INDEX": ""}.items():
+        monkeypatch.setenv(f"PIP_{name}", value)
+    with pytest.raises(BadInput, match=r"cannot be listed: .* \(a connection to a package index failed\);"):
         released("no-such-grammar-library-of-ours")
 
 

@@ -29,7 +29,12 @@ from packaging.version import InvalidVersion, Version
 from harness.backend.arm import Arm
 from harness.backend.cache import cache_home
 from harness.backend.describe import places
-from harness.backend.environments.installer import installer, offered, without_constraints
+from harness.backend.environments.installer import (
+    installer,
+    offered,
+    without_connection,
+    without_constraints,
+)
 from harness.backend.environments.overlay import SHARED
 from harness.backend.environments.source import Source, is_path, source_of
 from harness.backend.process.lost import Lost
@@ -288,8 +293,9 @@ def _asked(python: str, question: str, distribution: str) -> dict[str, Any]:
 
 
 def _reason(log: Path) -> str:
-    """Returns the line of an installer's output that says why it failed: its first error, or else its last
-    line."""
-    lines = [line.strip() for line in log.read_text("utf-8", "replace").splitlines() if line.strip()]
+    """Returns the line of an installer's output that says why it failed: its last error, or else its last
+    line; and whether a connection failed before."""
+    said = log.read_text("utf-8", "replace")
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line for line in lines if line.lower().startswith(("error:", "error "))]
-    return (errors or lines or ["it said nothing"])[-1][:300]
+    return f"{(errors or lines or ['it said nothing'])[-1][:300]}{without_connection(said)}"

@@ -49,6 +49,12 @@ def without_constraints() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in _CONSTRAINTS}
 
 
+def without_connection(said: str) -> str:
+    """Returns words for the end of an installer's error, where pip said on the way that a connection failed:
+    its error is then the same as of a version that does not exist."""
+    return " (a connection to a package index failed)" if "connection broken by" in said else ""
+
+
 def installer(python: str) -> list[str]:
     """Returns the command that installs what follows it, and nothing else, into the environment of this
     interpreter. Raises BadInput if there is no installer."""

@@ -22,7 +22,7 @@ from packaging.utils import (
 from packaging.version import InvalidVersion, Version
 
 from harness.backend.arm import OfAVersion
-from harness.backend.environments.installer import pip_command
+from harness.backend.environments.installer import pip_command, without_connection
 from harness.errors import BadInput
 
 INDEX = "https://pypi.org/simple"
@@ -47,10 +47,11 @@ def released(distribution: str) -> list[str]:
     )
     listed = re.search(r"^Available versions: (.*)$", done.stdout, re.MULTILINE)
     if done.returncode or not listed:
-        last = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()][-1:]
+        said = done.stdout + done.stderr
+        last = [line for line in said.splitlines() if line.strip()][-1:]
         raise BadInput(
-            f"the releases of {distribution} cannot be listed: {''.join(last)}; wheels in a folder count as "
-            "releases where PIP_FIND_LINKS (for uv UV_FIND_LINKS) names it"
+            f"the releases of {distribution} cannot be listed: {''.join(last)}{without_connection(said)}; "
+            "wheels in a folder count as releases where PIP_FIND_LINKS (for uv UV_FIND_LINKS) names it"
         )
     yanked = _yanked(distribution)
     versions = [version for version in re.split(r",\s*", listed[1].strip()) if _is_version(version)]
