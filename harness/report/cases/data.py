@@ -228,6 +228,16 @@ def _zipped(text: str) -> str:
     return base64.b64encode(gzip.compress(text.encode("ascii"), 6, mtime=0)).decode("ascii")
 
 
+@dataclass(frozen=True)
+class Shard:
+    """The details of neighbouring cases, packed together."""
+
+    first: int
+    """The place of the first of them."""
+    cases: int
+    text: str
+
+
 def fit(explored: Explored, page: int, split: bool = False, usual: int = USUAL, most: int = MOST) -> Packed:
     """Returns the data with what fits beside `page` bytes of the page itself, and what was left off in words.
 
@@ -236,7 +246,9 @@ def fit(explored: Explored, page: int, split: bool = False, usual: int = USUAL, 
     """
     everything = len(explored.cases)
     passing = everything - explored.failing
-    packed = _packed(explored, everything, everything, None, [], split)
+    of_failing = _shards(explored.details[: explored.failing])
+    whole = of_failing + _shards(explored.details[explored.failing :], explored.failing)
+    packed = _packed(explored, everything, whole, [], split)
     if split or page + packed.size <= usual:
         return packed
     left = "" if explored.page["alone"] else "; report.json has them"
@@ -247,12 +259,12 @@ def fit(explored: Explored, page: int, split: bool = False, usual: int = USUAL, 
         if passing
         else []
     )
-    packed = _packed(explored, everything, explored.failing, None, stated, split)
+    packed = _packed(explored, everything, of_failing, stated, split)
     if page + packed.size <= most:
         return packed
     if passing:
         stated = [f"To keep the page under 5 MB, the {passing:,} cases {QUIET} are left off{left}."]
-        packed = _packed(explored, explored.failing, explored.failing, None, stated, split)
+        packed = _packed(explored, explored.failing, of_failing, stated, split)
     for cut in CUTS:
         if page + packed.size <= most:
             break
@@ -260,32 +272,43 @@ def fit(explored: Explored, page: int, split: bool = False, usual: int = USUAL, 
             f"To keep the page under 5 MB, grammars and instances are cut after {cut:,} bytes, and there "
             f"are no scripts that need the backend alone{script}{more}."
         )
-        packed = _packed(explored, explored.failing, explored.failing, cut, [*stated, said], split)
+        shards = _shards([_cut(detail, cut) for detail in explored.details[: explored.failing]])
+        packed = _packed(explored, explored.failing, shards, [*stated, said], split)
     if page + packed.size > most:
         stated = [
             "The cases would not fit into one page of 5 MB: they lie in the folder assets beside it, "
             "which has to be moved with it."
         ]
-        packed = _packed(explored, everything, everything, None, stated, True)
+        packed = _packed(explored, everything, whole, stated, True)
     return packed
 
 
-def _packed(
-    explored: Explored, cases: int, detailed: int, limit: int | None, stated: list[str], split: bool
-) -> Packed:
-    starts: list[int] = []
-    shards: list[str] = []
+def _shards(details: Sequence[dict[str, Any]], first: int = 0) -> list[Shard]:
+    """Returns the details in shards, the first of which starts with the case at the place `first`."""
+    shards: list[Shard] = []
     lines: list[str] = []
     size = 0
-    for place, detail in enumerate(explored.details[:detailed]):
-        lines.append(_json(detail if limit is None else _cut(detail, limit)))
+    for place, detail in enumerate(details, 1):
+        lines.append(_json(detail))
         size += len(lines[-1])
-        if size >= SHARD or place + 1 in (detailed, explored.failing):
-            starts.append(place + 1 - len(lines))
-            shards.append(_zipped(f"[{','.join(lines)}]"))
+        if size >= SHARD or place == len(details):
+            shards.append(Shard(first + place - len(lines), len(lines), _zipped(f"[{','.join(lines)}]")))
             lines, size = [], 0
-    more = {"shards": starts, "detailed": detailed, "stated": stated, "page": explored.page}
-    return Packed(pack(_first(explored.index, cases) | more), shards, stated, split, cases)
+    return shards
+
+
+def _packed(
+    explored: Explored, cases: int, shards: Sequence[Shard], stated: list[str], split: bool
+) -> Packed:
+    """Returns the first so many cases with the details that the shards hold."""
+    more = {
+        "shards": [shard.first for shard in shards],
+        "detailed": sum(shard.cases for shard in shards),
+        "stated": stated,
+        "page": explored.page,
+    }
+    index = pack(_first(explored.index, cases) | more)
+    return Packed(index, [shard.text for shard in shards], stated, split, cases)
 
 
 def _cut(detail: dict[str, Any], limit: int) -> dict[str, Any]:
