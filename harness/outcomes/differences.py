@@ -187,6 +187,29 @@ class Differences:
     it, or in the checks."""
 
 
+def case_key(row: Row) -> Key:
+    """Returns which case the row is of."""
+    return row.vocabulary, row.suite, row.case_id
+
+
+def add_outcome(by_key: dict[Key, CaseDifferences], row: Row) -> None:
+    """Notes under its case what the row came to."""
+    case = by_key.setdefault(case_key(row), CaseDifferences(row.case, row.dialect))
+    case.place(row)
+    if row.mode == CHECKS_MODE:
+        case.looked |= {name for name, result in row.checks.items() if result in ("passed", "failed")}
+    case.is_cut_off |= is_cut_off(row)
+    if row.status in OURS:
+        case.unmeasured += 1
+        return
+    part, faults = part_of(row), faults_of_row(row)
+    documented = faults - undocumented_faults_of_row(row)
+    case.parts[part] = case.parts.get(part, frozenset()) | faults
+    case.documented[part] = case.documented.get(part, frozenset()) | documented
+    if row.mode != CHECKS_MODE and row.valid is None:
+        case.unjudged |= {part}
+
+
 def outcomes(rows: Iterable[Row]) -> dict[Key, CaseDifferences]:
     """Returns what every case came to. Raises ValueError if the rows are of more than one arm."""
     by_key: dict[Key, CaseDifferences] = {}
@@ -195,22 +218,7 @@ def outcomes(rows: Iterable[Row]) -> dict[Key, CaseDifferences]:
         arms.add((row.backend, row.backend_version, row.options))
         if len(arms) > 1:
             raise ValueError(f"rows of more than one arm: {sorted(arms)}")
-        case = by_key.setdefault(
-            (row.vocabulary, row.suite, row.case_id), CaseDifferences(row.case, row.dialect)
-        )
-        case.place(row)
-        if row.mode == CHECKS_MODE:
-            case.looked |= {name for name, result in row.checks.items() if result in ("passed", "failed")}
-        case.is_cut_off |= is_cut_off(row)
-        if row.status in OURS:
-            case.unmeasured += 1
-        else:
-            part, faults = part_of(row), faults_of_row(row)
-            documented = faults - undocumented_faults_of_row(row)
-            case.parts[part] = case.parts.get(part, frozenset()) | faults
-            case.documented[part] = case.documented.get(part, frozenset()) | documented
-            if row.mode != CHECKS_MODE and row.valid is None:
-                case.unjudged |= {part}
+        add_outcome(by_key, row)
     return by_key
 
 
@@ -227,11 +235,12 @@ def _part(row: Row, instance: str) -> str:
 
 
 def differences(before: Iterable[Row], after: Iterable[Row]) -> Differences:
-    """Returns the cases that came out differently, in the order of the first rows.
+    """Returns what two sets of rows do not agree on. Raises ValueError if a side is of more than one arm."""
+    return differences_of(outcomes(before), outcomes(after))
 
-    Raises ValueError if a side is of more than one arm.
-    """
-    old, new = outcomes(before), outcomes(after)
+
+def differences_of(old: dict[Key, CaseDifferences], new: dict[Key, CaseDifferences]) -> Differences:
+    """Returns the cases that came out differently, in the order of the first rows of `old`."""
     both = [key for key in old if key in new]
     changed = []
     for key in both:

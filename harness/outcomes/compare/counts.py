@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from harness.checks import WRITES
 from harness.measure.record import Recorded
-from harness.outcomes.compare.sides import Side, rows_of
+from harness.outcomes.compare.sides import Side, SideKey, Told
+from harness.outcomes.differences import case_key
 from harness.rows.store import read_info
 from harness.text import one_line
 
@@ -77,14 +78,14 @@ def _has_grown(before: int | None, after: int | None) -> bool:
     return before is not None and after is not None and after > before * (1 + GROWTH)
 
 
-def changed_passes(base: Side, head: Side) -> Iterator[Counted]:
+def changed_passes(base: Side, head: Side, told: Mapping[SideKey, Told]) -> Iterator[Counted]:
     """Yields where a strategy writes the same texts of a case with more or fewer passes than before, in runs
     with `--decode`."""
     if not all(read_info(side.folder).decode for side in (base, head)):
         return
-    before = {(row.vocabulary, row.suite, row.case_id): row.counted for row in rows_of(base) if row.counted}
-    for row in rows_of(head):
-        old = before.get((row.vocabulary, row.suite, row.case_id), {})
+    before = {case_key(row): row.counted for row in told[base.key].counted}
+    for row in told[head.key].counted:
+        old = before.get(case_key(row), {})
         for check in (check for check in row.counted if check in old and check.endswith(WRITES)):
             was, now = old[check], row.counted[check]
             is_same_text = all(was.get(name) == now.get(name) for name in ("texts", "written", "ids"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,9 +14,9 @@ from harness.measure.record import has_measurement
 from harness.measure.session import conclude
 from harness.outcomes.compare.counts import WORSE, Counted, changed_counts, changed_passes
 from harness.outcomes.compare.runs import counterpart, missing, refuse_other_settings
-from harness.outcomes.compare.sides import Side, rows_of, sides_of
+from harness.outcomes.compare.sides import Side, SideKey, Told, read_told, sides_of
 from harness.outcomes.compare.times import ratio_lines
-from harness.outcomes.differences import POLICY, Differences, differences
+from harness.outcomes.differences import POLICY, Differences, differences_of
 from harness.outcomes.gate import Gate
 from harness.rows.sample import cases_left_out
 from harness.rows.store import read_info
@@ -97,7 +97,8 @@ def compare_arms(folder: Path) -> list[Pair]:
     for comparison in comparisons:
         if comparison.base in sides and comparison.head in sides:
             wanted[comparison.base, comparison.head] = None
-    return [_pair(sides[base_name], sides[head_name], comparisons) for base_name, head_name in wanted]
+    told = read_told(sides[name] for pair in wanted for name in pair)
+    return [_pair(sides[base_name], sides[head_name], told, comparisons) for base_name, head_name in wanted]
 
 
 def compare_runs(base: Path, head: Path, *, gates: bool = False) -> list[Pair]:
@@ -110,22 +111,29 @@ def compare_runs(base: Path, head: Path, *, gates: bool = False) -> list[Pair]:
         raise BadInput(f"{base} and {head} have no backend with the same options in common")
     refuse_other_settings(base, head, gates=gates)
     lines = list(ratio_lines(base, head)) if has_measurement(base) and has_measurement(head) else []
+    told = read_told(side for pair in shared for side in pair)
     return [
-        _pair(before, after, [], [line for name, line in lines if name in ("", after.name)])
+        _pair(before, after, told, [], [line for name, line in lines if name in ("", after.name)])
         for before, after in shared
     ]
 
 
-def _pair(base: Side, head: Side, comparisons: Iterable[Comparison], time_notes: Sequence[str] = ()) -> Pair:
+def _pair(
+    base: Side,
+    head: Side,
+    told: Mapping[SideKey, Told],
+    comparisons: Iterable[Comparison],
+    time_notes: Sequence[str] = (),
+) -> Pair:
     names = (base.name, head.name)
     times = tuple(comparison for comparison in comparisons if (comparison.base, comparison.head) == names)
-    outcomes = differences(rows_of(base), rows_of(head))
+    outcomes = differences_of(told[base.key].outcomes, told[head.key].outcomes)
     # Where a fault is gone and none came, other masks are what was wanted; those of documented behaviour are
     # the backend's choice.
     mended = {case.key[2] for case in outcomes.cases if case.kind in ("better", POLICY)}
     counted = tuple(
         replace(count, worse=False) if count.count == "masks" and count.case_id in mended else count
-        for count in (*changed_counts(base, head), *changed_passes(base, head))
+        for count in (*changed_counts(base, head), *changed_passes(base, head, told))
     )
     return Pair(base, head, outcomes, counted, times, tuple(time_notes))
 

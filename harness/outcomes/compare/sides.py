@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.backend.arm import Arm, arm_names, version_key, with_version
 from harness.errors import Incomplete
 from harness.measure.record import Recorded, has_measurement, read_measurement
+from harness.outcomes.differences import CaseDifferences, Key, add_outcome
 from harness.rows.again import is_live
 from harness.rows.row import Row
 from harness.rows.store import read_end, read_info, read_rows
+
+SideKey = tuple[Path, tuple[str, str, str]]
+"""The folder of a run, and backend, version and options of the arm."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,11 @@ class Side:
     name: str
     recorded: Recorded | None
     """The run's measurement, if it has one."""
+
+    @property
+    def key(self) -> SideKey:
+        """Returns what tells the side from all others."""
+        return self.folder, version_key(self.arm)
 
     @property
     def title(self) -> str:
@@ -46,7 +55,25 @@ def sides_of(folder: Path) -> list[Side]:
     return [Side(folder, arm, names[version_key(arm)], recorded) for arm in info.arms]
 
 
-def rows_of(side: Side) -> Iterator[Row]:
-    """Yields the rows of this arm."""
-    key = version_key(side.arm)
-    return (row for row in read_rows(side.folder) if (row.backend, row.backend_version, row.options) == key)
+@dataclass(frozen=True)
+class Told:
+    """What the rows of one arm tell a comparison."""
+
+    outcomes: dict[Key, CaseDifferences] = field(default_factory=dict)
+    counted: list[Row] = field(default_factory=list)
+    """The rows with counts of passes."""
+
+
+def read_told(sides: Iterable[Side]) -> dict[SideKey, Told]:
+    """Returns what the rows of these arms tell, by the keys of the sides; reads each run once. Raises
+    BadInput."""
+    told = {side.key: Told() for side in sides}
+    for folder in dict.fromkeys(folder for folder, _ in told):
+        for row in read_rows(folder):
+            of = told.get((folder, (row.backend, row.backend_version, row.options)))
+            if of is None:
+                continue
+            add_outcome(of.outcomes, row)
+            if row.counted:
+                of.counted.append(row)
+    return told
