@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import subprocess
+import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import NoReturn
 
 import pytest
 import synthetic
@@ -631,3 +634,37 @@ def test_an_index_that_cannot_be_asked_withdraws_nothing(index: str, monkeypatch
     monkeypatch.delenv("PIP_NO_INDEX", raising=False)
     monkeypatch.setenv("PIP_INDEX_URL", index)
     assert releases._yanked("x") == set()
+
+
+@pytest.mark.parametrize(
+    ("settings", "asked"),
+    [
+        ("[global]\nindex-url = https://private.example/simple/\n", ["https://private.example/simple/x/"]),
+        (
+            "[index]\nindex-url = https://own.example/\n[global]\nindex-url = https://private.example/\n",
+            ["https://own.example/x/"],
+        ),
+        ("[global]\nno-index = true\n", []),
+        ("no settings", []),
+        ("", ["https://pypi.org/simple/x/"]),
+    ],
+    ids=["global", "of the command", "none", "unreadable", "default"],
+)
+def test_a_private_name_is_asked_of_the_index_in_the_file_of_pip_alone(
+    settings: str, asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pip")
+    for name in ("PIP_NO_INDEX", "PIP_INDEX_URL", "UV_DEFAULT_INDEX"):
+        monkeypatch.delenv(name, raising=False)
+    file = tmp_path / "pip.conf"
+    file.write_text(settings)
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(file) if settings else os.devnull)
+    pages: list[str] = []
+
+    def refused(request: urllib.request.Request, **_: object) -> NoReturn:
+        pages.append(request.full_url)
+        raise OSError
+
+    monkeypatch.setattr("urllib.request.urlopen", refused)
+    assert releases._yanked("x") == set()
+    assert pages == asked

@@ -104,9 +104,9 @@ def _is_version(text: str) -> bool:
 def _yanked(distribution: str) -> set[Version]:
     """Returns the versions whose every file was withdrawn; empty where the index does not tell (no network,
     or an index of another kind)."""
-    if os.environ.get("PIP_NO_INDEX"):
+    index = _index()
+    if not index:
         return set()
-    index = os.environ.get("PIP_INDEX_URL") or os.environ.get("UV_DEFAULT_INDEX") or INDEX
     page = f"{index.rstrip('/')}/{distribution}/"
     try:
         request = urllib.request.Request(page, headers={"Accept": "application/vnd.pypi.simple.v1+json"})
@@ -114,6 +114,22 @@ def _yanked(distribution: str) -> set[Version]:
             return withdrawn(json.load(answer))
     except (OSError, ValueError, KeyError, TypeError, HTTPException):
         return set()
+
+
+def _index() -> str:
+    """Returns the index that pip asks, by its variables and its files; empty where it asks none, or does not
+    tell: a name of a private index is told to no other."""
+    if os.environ.get("PIP_NO_INDEX"):
+        return ""
+    if given := os.environ.get("PIP_INDEX_URL") or os.environ.get("UV_DEFAULT_INDEX"):
+        return given
+    command = [*pip_command(), "config", "list"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    # What stands under the command's own name comes last, and outdoes what stands under `global`.
+    told = dict(
+        re.findall(r"^(?:global|index)\.(index-url|no-index)=[\"'](.*)[\"']$", done.stdout, re.MULTILINE)
+    )
+    return "" if done.returncode or "no-index" in told else told.get("index-url", INDEX)
 
 
 def withdrawn(page: dict[str, Any]) -> set[Version]:
