@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -251,6 +253,26 @@ def test_a_killed_build_is_built_again_and_only_one_builds(index: Path, tmp_path
     assert sum("building" in each for each in said) == 1
     assert all(each.splitlines()[-1] == str(folder) for each in said)
     assert (folder / MARKER).exists() and not (folder / "rubbish").exists()
+
+
+def test_whoever_waits_for_another_build_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(environments.CACHE, str(tmp_path))
+    made: list[Path] = []
+    monkeypatch.setattr(environments, "_build", lambda source, folder, lock: made.append(folder))
+    source, said = Source("a", "a==1", "1", ""), list[str]()
+    held = os.open(f"{environments.folder_of(source)}.lock", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(held, fcntl.LOCK_EX)
+
+    def say(line: str) -> None:
+        said.append(line)
+        if "waiting" in line:
+            os.close(held)
+
+    build(source, say)
+    assert said[0].startswith("another process is making an environment for a==1 (")
+    assert said[1:] == ["building an environment for a==1 ..."] and made
+    build(source, said.append)
+    assert said[2:] == ["building an environment for a==1 ..."], "nobody else builds"
 
 
 def test_the_reason_of_a_failed_installation_says_that_there_was_no_connection(tmp_path: Path) -> None:

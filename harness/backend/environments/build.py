@@ -163,7 +163,7 @@ def build(source: Source, say: Callable[[str], None]) -> Path:
         return folder
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with _only_builder(folder) as lock:
+        with _only_builder(folder, source.target, say) as lock:
             if not _made_for(folder):
                 say(f"building an environment for {source.target} ...")
                 try:
@@ -201,12 +201,16 @@ def _shared() -> dict[str, str | None]:
 
 
 @contextmanager
-def _only_builder(folder: Path) -> Iterator[int]:
+def _only_builder(folder: Path, target: str, say: Callable[[str], None]) -> Iterator[int]:
     """Hold the lock of that folder, and yield its descriptor; whatever inherits that keeps the folder locked,
-    so that no installer outlives its lock."""
+    so that no installer outlives its lock. Says so where another process holds it, before it waits."""
     lock = os.open(f"{folder}.lock", os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"another process is making an environment for {target} ({folder}.lock is held); waiting ...")
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield lock
     finally:
         os.close(lock)
