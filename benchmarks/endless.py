@@ -95,7 +95,7 @@ def table(endless: Sequence[Path], spellings: Sequence[Path]) -> str:
 
 def counts_table(endless: Sequence[Path]) -> str:
     """Returns as Markdown how long white space goes on, and in how many of the cases where a run can begin it
-    has no end, in JSON Schemas and in structural tags; and the same of digits and strings."""
+    has no end, in JSON Schemas and in structural tags; and the same of digits and strings in JSON Schemas."""
     lines = [
         "| backend | white space | longest | in structural tags | longest | digits | strings |",
         "| --- " * 7 + "|",

@@ -64,7 +64,8 @@ def lag(answer: Answer) -> float:
 
 
 def connect(answer: Answer) -> float:
-    """Returns the time from when we began until the connection stood, which is in none of the other times."""
+    """Returns the time from when we began until the connection stood, which is in none of the other times of
+    a request."""
     return float(answer.heard.sent_ns - answer.heard.begun_ns)
 
 
@@ -102,8 +103,8 @@ def values(answers: Iterable[Answer], name: str) -> list[float]:
 
 
 def rates(answers: Sequence[Answer]) -> Rates | None:
-    """Rates over the time from the first request to the end of the last one, answered or not; None if nothing
-    was answered."""
+    """Rates over the time from when we began with the first request, before its connection stood, to the end
+    of the last one, answered or not; None if nothing was answered."""
     good = answered(answers)
     if not good:
         return None
