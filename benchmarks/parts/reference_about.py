@@ -190,7 +190,8 @@ def time_text(out: Path, name: str, info: RunInfo) -> str:
     count, source = sum(one["taken_over"] for one in noted.values()), taken_from(info.argv)
     if count:
         sources = " and ".join(dict.fromkeys(one["from"] for one in noted.values()))
-        text += f", without the {count:,} (cases on a backend and a vocabulary) taken over from {sources}"
+        text += f", without the time of the {count:,} (cases on a backend and a vocabulary) taken over"
+        text += f" from {sources}"
     elif source and not noted:
         text += f"; how many of them were taken over from {source} is not stored"
         text += ", and their time is not in this" if sessions else ""

@@ -148,7 +148,9 @@ def test_verdicts_that_met_a_deadline_are_walked_once_more_and_the_run_stays(
     given[given.index("--out") + 1] = str(other)
     assert reference.main([*given, "--take-over", str(published), "--again"]) == OK
     assert "1 case taken over" in capsys.readouterr().out, "a published second walk stays"
-    of_earlier = f"without the 1 (cases on a backend and a vocabulary) taken over from {published}"
+    of_earlier = (
+        f"without the time of the 1 (cases on a backend and a vocabulary) taken over from {published}"
+    )
     assert of_earlier in unwrapped(other / "published" / "README.md")
     anew = list(read_rows(other / "runs" / "maskbench-again"))
     assert [(row.case_id, row.status) for row in anew] == [

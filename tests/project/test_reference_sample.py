@@ -67,7 +67,8 @@ def test_a_published_sample_becomes_the_whole(
     assert reference.main(arguments(corpora, out, *MASKBENCH, "--take-over", str(sample / "published"))) == OK
     assert "2 cases taken over" in capsys.readouterr().out
     said = unwrapped(out / "published" / "README.md")
-    assert f"without the 2 (cases on a backend and a vocabulary) taken over from {sample}" in said
+    of_earlier = f"without the time of the 2 (cases on a backend and a vocabulary) taken over from {sample}"
+    assert of_earlier in said
     lines = [json.loads(line) for line in (out / "sessions.jsonl").read_text().splitlines()]
     (out / "sessions.jsonl").write_text(
         "".join(json.dumps({name: line[name] for name in ("part", "seconds")}) + "\n" for line in lines)
