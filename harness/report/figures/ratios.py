@@ -26,9 +26,7 @@ def ranked(inputs: Inputs) -> Measured | None:
 def shared_cases(figures: Figures) -> list[Trace]:
     """Returns the cases that were measured on every arm, but for arms that solve none: with them there would
     be no such case."""
-    sets = [{case.case_id for case in own} for arm in figures.arms if (own := figures.own_set(arm))]
-    shared = set.intersection(*sets) if sets else set()
-    return [trace for trace in figures.measurement.traces if trace.case_id in shared]
+    return figures.common_set
 
 
 def over_reference(figures: Figures, metric: str) -> dict[str, Estimate]:
@@ -38,7 +36,7 @@ def over_reference(figures: Figures, metric: str) -> dict[str, Estimate]:
     this measurement, within which identical code is called equal: two of them are told apart only if they
     differ by more than that. There is none where the reference's copy did not come out equivalent.
     """
-    cases = [case.case_id for case in shared_cases(figures)]
+    cases = [case.case_id for case in figures.common_set]
     arms = figures.measurement.arms
     reference = next(arm.name for arm in arms if arm.role == "reference")
     copy = next((arm.name for arm in arms if arm.role == "a/a"), None)
