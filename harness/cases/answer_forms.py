@@ -278,10 +278,8 @@ TEXTS: dict[str, tuple[str, ...]] = {
     "generationConfig": (),
     "sampling_params": ("structured_outputs", "guided_decoding"),
 }
-"""The keys whose value may be the text of an object, each with such keys in that object. A prompt may begin
-with a brace too, under `text`."""
-OUTER_TEXTS = ("structured_outputs", "guided_decoding", "generationConfig", "sampling_params")
-"""The keys of `TEXTS` that stand in the request itself, and not in another object of it."""
+"""The keys of a request whose value may be the text of an object, each with such keys in that object. A
+prompt may begin with a brace too, under `text`."""
 
 OF_VLLM: dict[str, Callable[[Any, str], Answer]] = {
     "json": _schema,

@@ -10,9 +10,9 @@ from typing import Any
 
 from harness.cases.answer_forms import (
     ANSWERING,
-    OUTER_TEXTS,
     PLACES,
     SETTINGS,
+    TEXTS,
     Answer,
     at_place,
     holds,
@@ -21,7 +21,7 @@ from harness.cases.answer_forms import (
 )
 from harness.cases.bare_schema import is_schema
 from harness.cases.case import json_text
-from harness.cases.tool_lists import format_of_custom, is_marked
+from harness.cases.tool_lists import format_of_custom, is_marked, may_be_request
 from harness.errors import BadInput
 
 NEAR = 0.85
@@ -36,12 +36,12 @@ def answers(values: Iterable[object], where: str) -> list[Answer]:
     is not read, and for a key of a request that may be misspelt.
     """
     requests = [
-        unpacked(value, OUTER_TEXTS, f'{where}: "')
+        unpacked(value, TEXTS, f'{where}: "')
         for value in map(_as_request, values)
         if isinstance(value, dict) and not is_schema(value) and format_of_custom(value) is None
     ]
     found = [_answers_of(request, where) for request in requests]
-    if any("tools" in request or is_marked(request) for request in requests):
+    if any(map(may_be_request, requests)):
         for request, read in zip(requests, found, strict=True):
             _refuse_unread(request, read, where)
     if any(map(is_known, requests)):

@@ -8,7 +8,7 @@ from typing import Any
 from harness.cases.answer_forms import at_place, object_of_text
 from harness.cases.answers import answers, is_known
 from harness.cases.bare_schema import is_schema
-from harness.cases.tool_lists import built_in, is_marked, own_keys, tool_list
+from harness.cases.tool_lists import built_in, is_marked, may_be_request, own_keys, tool_list
 
 BODIES = ("body", "request", "request_body", "requestBody", "postData.text", "proxy_server_request")
 """The places of a request in a line of a batch for OpenAI, vLLM and Gemini, and in records of HTTP traffic:
@@ -40,7 +40,7 @@ def requests_in(value: object, where: str) -> Iterator[dict[str, Any]]:
     if not isinstance(value, dict):
         return
     own = own_keys(value)
-    if own and not (own <= OF_SGLANG and _may_be_of_sglang(value)):
+    if own and not (own <= OF_SGLANG and may_be_request(value)):
         return
     yield value
     if is_schema(value):
@@ -54,13 +54,9 @@ def requests_in(value: object, where: str) -> Iterator[dict[str, Any]]:
         yield from ({"sampling_params": each} for each in several)
 
 
-def _may_be_of_sglang(value: dict[str, Any]) -> bool:
-    return "tools" in value or is_marked(value)
-
-
 def is_request_for_nothing(value: dict[str, Any]) -> bool:
     """Is this a request to SGLang, in which the keys that it shares with our own cases are empty?"""
-    return _may_be_of_sglang(value) and not own_keys(value)
+    return may_be_request(value) and not own_keys(value)
 
 
 def listed_requests(value: object, where: str) -> list[Any]:

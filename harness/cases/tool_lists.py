@@ -78,6 +78,11 @@ def is_marked(value: object) -> bool:
     return isinstance(value, dict) and not is_schema(value) and any(mark <= value.keys() for mark in MARKS)
 
 
+def may_be_request(value: dict[str, Any]) -> bool:
+    """May this be a request to a model server, by its keys or because it has tools?"""
+    return "tools" in value or is_marked(value)
+
+
 def is_tool(value: object) -> bool:
     """Is this one tool, whole or with mistakes?
 
