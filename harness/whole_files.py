@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from harness.errors import BadInput
 from harness.paths import special_kind
 
 IN_PLACE = (("/", "dev"), ("/", "proc"))
@@ -51,6 +52,18 @@ def drafted(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             draft.unlink()
+
+
+def refuse_unwritable(path: Path, option: str) -> None:
+    """Raises BadInput if the file, which the option names, could not be written: it is asked before the work
+    whose answer the file is for. Folders that are missing can be made."""
+    if path.is_dir():
+        raise BadInput(f"{path}: cannot be written: it is a folder; name a file in it")
+    there = next(each for each in (path, *path.absolute().parents) if os.path.exists(each))
+    if there != path and not there.is_dir():
+        raise BadInput(f"{path}: cannot be written: {there} is no folder; give another {option}")
+    if not os.access(there, os.W_OK if there == path else os.W_OK | os.X_OK):
+        raise BadInput(f"{path}: cannot be written: permission denied; give another {option}")
 
 
 def write_whole(path: Path, content: str | bytes) -> None:

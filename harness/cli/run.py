@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -176,18 +177,33 @@ def run(options: argparse.Namespace) -> int:
     folder = _walked(options)
     summary = _summary(folder, options.json)
     code = OK
-    if options.record:
-        summary["recorded"] = expected.write_record(folder, options.record)
-        say(f"recorded {counted(summary['recorded'], 'outcome')} in {options.record}")
-    if options.expect:
-        verdict = expected.compare_with_record(folder, options.expect)
-        summary["expected"] = expected.verdict_json(verdict)
-        code = verdict.exit_code
-        if not options.json:
-            print(console().fit(expected.verdict_text(verdict)))
-    if options.json:
-        print(json.dumps(plain(summary), allow_nan=False))
+    try:
+        if options.record:
+            summary["recorded"] = _record(folder, options.record)
+        if options.expect:
+            verdict = expected.compare_with_record(folder, options.expect)
+            summary["expected"] = expected.verdict_json(verdict)
+            code = verdict.exit_code
+            if not options.json:
+                print(console().fit(expected.verdict_text(verdict)))
+    finally:  # the summary is not lost with a record that cannot be written
+        if options.json:
+            print(json.dumps(plain(summary), allow_nan=False))
     return code
+
+
+def _record(folder: Path, path: Path) -> int:
+    """Writes the record, says so, and returns how many outcomes it holds. Raises BadInput, which says how to
+    write it without another walk."""
+    from harness.outcomes import expected
+
+    try:
+        count = expected.write_record(folder, path)
+    except BadInput as error:
+        command = shlex.join(["grammarbench", "compare", str(folder), "--record"])
+        raise BadInput(f"{error}; the run is stored whole: `{command} FILE` writes its record") from error
+    say(f"recorded {counted(count, 'outcome')} in {path}")
+    return count
 
 
 def _walked(options: argparse.Namespace) -> Path:
@@ -214,6 +230,8 @@ def walk(options: argparse.Namespace, argv: Sequence[str]) -> Outcome:
     from harness.outcomes import expected
     from harness.running.session import run as run_session
 
+    if options.record:
+        expected.refuse_no_record(options.record)
     recorded = expected.read_record(options.expect) if options.expect else None
     _refuse_contradictions(options, recorded)
     request = _request(options, argv, recorded)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
 from harness.cases.case_line import CASES_FILE, LONGEST_CASE, case_from_line
 from harness.errors import BadInput
-from harness.rows.folder import ROWS, SAMPLES
+from harness.rows.folder import RECORDS, ROWS, SAMPLES
 from harness.rows.sessions import FILE as SESSIONS
 from harness.rows.store import EXPERIMENT
 from harness.running.experiment import HEAD
@@ -21,6 +22,9 @@ OF_A_RUN = (CASES_FILE, EXPERIMENT, ROWS, SAMPLES, SESSIONS)
 BEGINNING = b'{"kind":"run",'
 """The beginning of a run's first line."""
 
+HEAD_BYTES = 4096
+"""How much of a file is looked at to tell whether we wrote it."""
+
 
 def refuse_strangers(
     folder: Path, names: Sequence[str], otherwise: str = "give another --out, or move it away"
@@ -30,6 +34,24 @@ def refuse_strangers(
     for path in (folder / name for name in names):
         if os.path.lexists(path) and not _is_leftover(path):
             raise BadInput(f"{path} is there, is no part of a run, and would be overwritten; {otherwise}")
+
+
+def refuse_others(path: Path, ours: bytes, option: str, kind: str = "file of GrammarBench") -> None:
+    """Raises BadInput, which says to give another `option`, if the file to write has the name of a file of a
+    run, or is there, is not empty, and does not begin as ours of that kind do: `ours` is a pattern."""
+    if path.name in (*OF_A_RUN, *RECORDS):
+        raise BadInput(f"{path}: a run's own file has this name; give another {option}")
+    if not path.is_file():
+        return
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read ({error.strerror}); give another {option}") from error
+    if head and not re.match(ours, head):
+        raise BadInput(
+            f"{path} is there, is no {kind}, and would be overwritten; give another {option}, or move it away"
+        )
 
 
 def _is_leftover(path: Path) -> bool:

@@ -119,7 +119,8 @@ def test_a_file_that_cannot_be_replaced_is_written_in_place(
     """A mount point is such a file, and one in a folder that is not writable. A full disk is no reason."""
     record, write = tmp_path / "records" / "known.json", Path.write_bytes
     record.parent.mkdir()
-    record.write_text("before")
+    before = '{"format": 4}'
+    record.write_text(before)
     was = record.stat().st_ino
 
     def refuse(*_: object) -> None:
@@ -135,7 +136,7 @@ def test_a_file_that_cannot_be_replaced_is_written_in_place(
     is_full = reason == errno.ENOSPC
     assert main(["compare", str(run), "--record", str(record)]) == (2 if is_full else 0)
     assert record.stat().st_ino == was and os.listdir(record.parent) == ["known.json"]
-    assert record.read_text() == "before" if is_full else read_record(record).arms
+    assert record.read_text() == before if is_full else read_record(record).arms
 
 
 def test_a_record_that_is_not_there_is_not_written_in_place(

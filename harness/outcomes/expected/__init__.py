@@ -28,6 +28,7 @@ from harness.outcomes.expected.record import Recorded as Recorded
 from harness.outcomes.expected.record import is_record as is_record
 from harness.outcomes.expected.record import read_record as read_record
 from harness.outcomes.expected.record import recorded_faults as recorded_faults
+from harness.outcomes.expected.record import refuse_no_record as refuse_no_record
 from harness.outcomes.expected.record import write_record as write_record
 from harness.outcomes.expected.verdict import Change as Change
 from harness.outcomes.expected.verdict import compare_faults as compare_faults

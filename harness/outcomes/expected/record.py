@@ -26,8 +26,9 @@ from harness.rows.row import RunInfo
 from harness.rows.sample import sample
 from harness.rows.store import read_info
 from harness.running.experiment import moved_suite, suites_of_run
+from harness.running.leftovers import refuse_others
 from harness.shape import json_line, read_bytes, shaped
-from harness.whole_files import write_whole
+from harness.whole_files import refuse_unwritable, write_whole
 
 FORMAT = 4
 """It is raised by a change after which records of before would fail a gate, or let it pass, wrongly."""
@@ -38,6 +39,10 @@ allowed."""
 
 OF_SUITE = ("cases", "cases_in_all", "sha256")
 """What a record keeps of each suite: how many cases were walked, how many it held, and their digest."""
+
+
+OURS = rb'\s*\{\s*"(format": ?[0-9]|arms": ?\[)'
+"""How a record begins, also one of an earlier format, and one whose keys somebody sorted."""
 
 
 @dataclass(frozen=True)
@@ -131,11 +136,18 @@ def refuse_some_checks(folder: Path, info: RunInfo) -> None:
         raise BadInput(f"{folder}: only some checks were made, and a record is of all; walk without --checks")
 
 
+def refuse_no_record(path: Path) -> None:
+    """Raises BadInput if a record cannot be written to this path, or would overwrite another kind of file."""
+    refuse_unwritable(path, "--record")
+    refuse_others(path, OURS, "--record", "record of outcomes")
+
+
 def write_record(folder: Path, path: Path) -> int:
     """Writes what the cases of a run came to; returns how many, without those that we did not measure.
 
-    Raises BadInput for an incomplete run.
+    Raises BadInput for an incomplete run, and where the path holds something else than a record.
     """
+    refuse_no_record(path)
     now = faults_of_run(folder)
     info = read_info(folder)
     if info.shard:
