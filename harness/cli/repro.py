@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from harness.cli.options import add_backend, add_number, add_run, add_vocabulary
 from harness.cli.output import emit, say
 from harness.cli.values import whole
 from harness.errors import OK, BadInput
-from harness.whole_files import write_whole
+from harness.whole_files import refuse_unwritable, write_whole
 
 
 def add(verbs: Verbs) -> None:
@@ -61,7 +60,7 @@ def repro(options: argparse.Namespace) -> int:
     )
 
     if options.script is not None:
-        _refuse_unwritable(options.script)
+        _refuse(options.script)
     failure = find_failure(
         options.run,
         options.case,
@@ -88,17 +87,19 @@ def repro(options: argparse.Namespace) -> int:
     return OK
 
 
-def _refuse_unwritable(path: Path) -> None:
-    """Raises BadInput if the script could not be written, before the work is done."""
+def _refuse(path: Path) -> None:
+    """Raises BadInput if the script could not be written, or would overwrite another file, before the work is
+    done."""
+    from harness.diagnose.repro import SCRIPT
+    from harness.running.leftovers import refuse_others
+
     folder = path.parent
     if not folder.is_dir():
         raise BadInput(
             f"{path}: cannot be written: there is no folder {folder}; make it, or give another --script"
         )
-    if path.is_dir():
-        raise BadInput(f"{path}: cannot be written: it is a folder; name a file in it")
-    if not os.access(path if path.exists() else folder, os.W_OK):
-        raise BadInput(f"{path}: cannot be written: permission denied; give another --script")
+    refuse_unwritable(path, "--script")
+    refuse_others(path, SCRIPT, "--script", "script of repro")
 
 
 def _write(path: Path, script: str, *, is_answer_json: bool) -> None:

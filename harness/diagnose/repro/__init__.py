@@ -12,3 +12,4 @@ from harness.diagnose.repro.shrunk import show_shrunk as show_shrunk
 from harness.diagnose.repro.shrunk import shrink_failure as shrink_failure
 from harness.diagnose.repro.shrunk import shrunk_script as shrunk_script
 from harness.diagnose.repro.shrunk import shrunk_to_json as shrunk_to_json
+from harness.diagnose.repro.standalone import SCRIPT as SCRIPT

@@ -20,6 +20,9 @@ LONGEST_COMMENT = 600
 JUDGE_SECONDS = 2.0
 """The seconds in which the judge must tell whether a grammar is one at all."""
 
+SCRIPT = rb"(#[^\n]*\n)?vocabulary = \["
+"""How a script begins: the library, where its version is known, and the tokens."""
+
 
 @dataclass(frozen=True)
 class Shown:
