@@ -137,6 +137,10 @@ def _compare_runs(options: argparse.Namespace) -> int:
     """Compares outcomes, counts and times of two runs, or of the arms of one."""
     from harness.outcomes import compare as comparing
 
+    if options.html:
+        from harness.report.templates import refuse_no_page
+
+        refuse_no_page(options.html, "--html")
     pairs = (
         comparing.compare_runs(options.base, options.head, gates=options.gate)
         if options.head

@@ -104,12 +104,24 @@ def report(options: argparse.Namespace) -> int:
         refuse_published(
             options.runs[0], "given a report of its own", "name a folder for the page with --out DIR"
         )
+    out = options.out or options.runs[0] / "report"
+    _refuse_strangers(forms, out)
     tell_of_parts(options.runs)
-    written, incomplete = _write(options, forms, options.out or options.runs[0] / "report")
+    written, incomplete = _write(options, forms, out)
     emit(options, lambda: _files(written), lambda: "\n".join(map(_written, written)))
     for line in incomplete:
         print(one_line(f"grammarbench: {line}"), file=sys.stderr)
     return INCOMPLETE if incomplete else OK
+
+
+def _refuse_strangers(forms: list[str], out: Path) -> None:
+    """Raises BadInput if one of the forms would overwrite a file that we did not write."""
+    from harness.report import export
+    from harness.report.page import page
+
+    if HTML in forms:
+        page.refuse_strangers(out)
+    export.refuse_strangers([form for form in forms if form in export.FORMS], out)
 
 
 def _write(options: argparse.Namespace, forms: list[str], out: Path) -> tuple[list[Path], list[str]]:
@@ -189,6 +201,7 @@ def _forms(options: argparse.Namespace) -> list[str]:
 def _site(options: argparse.Namespace) -> int:
     """Writes the site of a history. Raises BadInput."""
     from harness.report.site.dashboard import write_dashboard
+    from harness.report.templates import refuse_no_page
 
     if options.runs:
         raise BadInput(
@@ -200,7 +213,9 @@ def _site(options: argparse.Namespace) -> int:
     for name in ("trend", "against", "time", "split"):
         if getattr(options, name):
             raise BadInput(f"--{name} works with runs only; leave it out beside --history")
-    site = write_dashboard(options.history, options.out or options.history / "dashboard")
+    out = options.out or options.history / "dashboard"
+    refuse_no_page(out / "index.html", "--out")
+    site = write_dashboard(options.history, out)
     parts = [site, site.with_name("feed.xml"), site.with_name("badges")]
     emit(options, lambda: _files(parts), lambda: f"written: {site}")
     return OK

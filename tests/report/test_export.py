@@ -23,11 +23,12 @@ from synthetic import HOSTILE, info, row, synthetic_run
 from harness.cli.main import main
 from harness.outcomes.outcome import summed
 from harness.outcomes.result import Change, Gate, Result, result_of
-from harness.report.export import FORMS, summary, workflow_commands, write
+from harness.report.export import FORMS, OURS, summary, workflow_commands, write
 from harness.report.figures import estimates
 from harness.report.paper import FORMS as PAPER
 from harness.report.values import percent
 from harness.rows.writer import Writer
+from harness.running.leftovers import HEAD_BYTES
 from harness.text import markdown
 
 BENCHER = {
@@ -99,6 +100,17 @@ def test_hostile_names_are_text_in_every_form(hostile: Result, form: str, tmp_pa
             json.loads(said)
         else:
             assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202e]", said)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_file_is_known_for_ours_by_its_beginning(hostile: Result, form: str) -> None:
+    """One that is not would be refused by the next report into its folder."""
+    bare = replace(hostile, counts=(), figures=(), failing=())
+    for result in (hostile, replace(hostile, sample=HOSTILE[0]), bare):
+        files = FORMS[form](result)
+        assert files.keys() == OURS[form].keys()
+        for name, text in files.items():
+            assert not text or re.match(OURS[form][name], text.encode("utf-8", "replace")[:HEAD_BYTES]), name
 
 
 def test_junit_holds_no_character_that_xml_does_not_have(hostile: Result, tmp_path: Path) -> None:

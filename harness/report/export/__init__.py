@@ -5,7 +5,7 @@ A form is one module here with a function `files`: name of each file, and its te
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from harness.errors import BadInput
@@ -20,6 +20,7 @@ from harness.report.export import (
     summary,
     workflow_commands,
 )
+from harness.running.leftovers import refuse_others
 from harness.whole_files import write_whole
 
 Form = Callable[[Result], dict[str, str]]
@@ -34,6 +35,32 @@ FORMS: dict[str, Form] = {
     "csv": csv_table.files,
     "markdown": markdown.files,
 }
+
+OURS: dict[str, dict[str, bytes]] = {
+    "json": {"result.json": rb'\{\s*"sample":'},
+    "junit": {"junit.xml": rb'<\?xml[^>]*>\s*<testsuites name="grammarbench '},
+    "summary": {summary.FILE: summary.OURS},
+    "annotations": {"annotations.txt": rb"::(error|warning|notice) title="},
+    "benchmark-action": {
+        f"benchmark-{side}-is-better.json": rb'\[(\]|\s*\{\s*"name": "[^\n]+ / )'
+        for side in ("smaller", "bigger")
+    },
+    "bencher": {"bencher.json": rb'\{(\}|\s*"[^\n]+ / [^\n]+": \{)'},
+    "csv": {
+        "cases.csv": rb"arm,suite,cases,",
+        "figures.csv": rb"arm,family,name,",
+        "failing.csv": rb"arm,suite,case,",
+    },
+    "markdown": {"tables.md": rb"(?s).*\| backend \| suite \| conformance"},
+}
+"""The files of each form, and how they begin."""
+
+
+def refuse_strangers(forms: Iterable[str], out: Path) -> None:
+    """Raises BadInput if a file of one of these forms would overwrite another in the folder."""
+    for form in forms:
+        for name, ours in OURS.get(form, {}).items():
+            refuse_others(out / name, ours, "--out")
 
 
 def write(result: Result, forms: list[str], out: Path) -> list[Path]:

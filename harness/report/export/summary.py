@@ -13,6 +13,9 @@ from harness.report.export import markdown as tables
 from harness.report.values import percent
 from harness.text import markdown
 
+FILE, OURS = "summary.md", b"## GrammarBench: "
+"""The name of the file, and how it begins."""
+
 MOST_BYTES = 60_000
 MOST_LINES = 40
 
@@ -20,7 +23,7 @@ SAID = {"ok": "✅ ok", "failed": "❌ failed", "incomplete": "⚠️ incomplete
 
 
 def files(result: Result) -> dict[str, str]:
-    return {"summary.md": _within("\n".join(_lines(result)) + "\n")}
+    return {FILE: _within("\n".join(_lines(result)) + "\n")}
 
 
 def _lines(result: Result) -> Iterator[str]:
