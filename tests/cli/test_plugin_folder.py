@@ -88,6 +88,32 @@ def test_where_the_cache_cannot_be_written_the_run_is_in_a_temporary_folder(
     assert (kept / "1" / "rows.jsonl").is_file()
 
 
+def test_of_temporary_folders_those_of_the_last_sessions_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is still written, holds something else or is another's is left alone."""
+    names = ("going", "checkout", "over", "oldest", "older", "newer", "newest")
+    folders = dict(
+        zip(names, made(tmp_path, *(f"grammarbench-pytest-{name}" for name in names)), strict=True)
+    )
+    (folders["checkout"] / "pyproject.toml").touch()
+    for time, folder in enumerate(folders.values()):
+        (folder / "1").mkdir()
+        os.utime(folder, (time, time))
+    (tmp_path / "grammarbench-pytest-link").symlink_to(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with locked(folders["going"]), fresh_folder(None) as mine:
+        assert mine.parent == tmp_path
+        kept = {name for name, folder in folders.items() if folder.exists()}
+    assert kept == {"going", "checkout", "newer", "newest"}
+    assert (tmp_path / "grammarbench-pytest-link").is_symlink()
+    monkeypatch.setattr("os.getuid", lambda: -1)
+    for _ in range(4):
+        with fresh_folder(None) as mine:
+            (mine / "1").mkdir()
+    assert folders["newer"].exists()
+
+
 def test_where_no_folder_can_be_made_it_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
     with pytest.raises(BadInput, match="no room for the runs"), fresh_folder(None):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
@@ -35,13 +36,16 @@ MOST_LINES = 12
 SESSIONS = 3
 """Sessions of pytest whose runs are kept."""
 
+TEMPORARY = "grammarbench-pytest-"
+"""How the name of a session's temporary folder begins."""
+
 
 @contextmanager
 def fresh_folder(cache: pytest.Cache | None) -> Iterator[Path]:
     """Makes a folder for this session's runs, and holds it, so that no other session removes it meanwhile.
 
-    It lies in pytest's cache, where there is one that can be written. All but the last sessions' folders are
-    removed there.
+    It lies in pytest's cache, where there is one that can be written, else where temporary files do. All but
+    the last sessions' folders are removed there.
     """
     folder = _folder_in(cache)
     try:
@@ -63,9 +67,24 @@ def _folder_in(cache: pytest.Cache | None) -> Path:
             folder.mkdir(exist_ok=True)
             return folder
     try:
-        return Path(tempfile.mkdtemp(prefix="grammarbench-pytest-"))
+        for old in _temporary(Path(tempfile.gettempdir()))[: -(SESSIONS - 1)]:
+            _remove(old)
+        return Path(tempfile.mkdtemp(prefix=TEMPORARY))
     except OSError as error:
         raise BadInput(f"there is no room for the runs of this session: {error}") from error
+
+
+def _temporary(place: Path) -> list[Path]:
+    """Returns the folders of this user's sessions there, the oldest first. What holds more than runs, whose
+    names are numbers, is none."""
+    found = []
+    for folder in place.glob(f"{TEMPORARY}*"):
+        with suppress(OSError):
+            status = folder.lstat()
+            is_ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
+            if is_ours and all(run.name.isdecimal() for run in folder.iterdir()):
+                found.append((status.st_mtime, folder))
+    return [folder for _, folder in sorted(found)]
 
 
 def _remove(folder: Path) -> None:
