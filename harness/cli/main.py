@@ -139,6 +139,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
             options = with_experiment(top, words, files)
         refuse_special_files(options)
+        _quieten_matplotlib()
         code: int = options.function(options)
         return code
     except BadInput as error:
@@ -162,6 +163,13 @@ def _interruption(error: BaseException) -> KeyboardInterrupt | None:
     while cause is not None and not isinstance(cause, KeyboardInterrupt):
         cause = cause.__cause__ or cause.__context__
     return cause
+
+
+def _quieten_matplotlib() -> None:
+    """Keeps what matplotlib warns of out of what a command says, such as that it cannot write to the home."""
+    import logging
+
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
 
 
 def _told(error: OSError | KeyboardInterrupt) -> str:

@@ -207,3 +207,19 @@ def test_what_cannot_be_parsed_is_told_without_escapes(capsys: pytest.CaptureFix
     with pytest.raises(SystemExit):
         main(["table", "run", "--wrong\x1b[2J"])
     assert "\x1b" not in capsys.readouterr().err
+
+
+def test_matplotlib_warns_nobody_of_a_home_that_cannot_be_written(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    run = write_run(tmp_path / "run", [[(row(), b"")]], info(ARMS[:1]))
+    (tmp_path / "home").touch()
+    elsewhere = ("MPLCONFIGDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")
+    given = {name: value for name, value in os.environ.items() if name not in elsewhere}
+    words = ["report", str(run), "--format", "svg", "--out", str(tmp_path / "page")]
+    done = subprocess.run(
+        [sys.executable, "-m", "harness", *words],
+        env=given | {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
