@@ -1,0 +1,101 @@
+"""What CI tools read of a large run is cut to what they bear, and of several faults the gravest is told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import synthetic
+from compared import OLD, write_run
+
+from harness.outcomes.result import Result, result_of
+from harness.outcomes.summary import arm_key
+from harness.report.cases.failing import Failures, worst_kind
+from harness.report.export import bencher, benchmark_action, junit, summary
+from harness.rows.row import Finding
+
+DOCUMENTED = Finding("a_documented_check", 1, "this is documented", "known", under=3, documented=True)
+CRASH = {"status": "crash", "accepted": None, "text": "it died"}
+LATE = {"status": "timeout", "phase": "fill", "accepted": None, "text": "it was late"}
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """A run with 201 documented cases, 41 headline figures of each kind and an arm with a long name."""
+    run = write_run(tmp_path_factory.mktemp("run") / "run", {OLD: {"findings": (DOCUMENTED,)}})
+    result = result_of(run)
+    (failing,), (count,), (arm,) = result.failing, result.counts, result.arms
+    long = "a" * 2000
+    figures = [
+        replace(
+            result.figures[0], arm=long, name=f"{number:02} {long}", title="a title",
+            better=better, value=float(number), headline=True,
+        )
+        for better in ("lower", "higher")
+        for number in range(41)
+    ]  # fmt: skip
+    return replace(
+        result,
+        arms=(replace(arm, name=long),),
+        counts=(replace(count, arm=long),),
+        failing=tuple(replace(failing, arm=long, case_id=str(number)) for number in range(201)),
+        figures=tuple(figures),
+    )
+
+
+def test_junit_tells_of_at_most_200_documented_cases(large: Result) -> None:
+    (text,) = junit.files(large).values()
+    (told,) = ElementTree.fromstring(text.encode()).iter("system-out")
+    _, *cases = (told.text or "").splitlines()
+    assert [case.partition(":")[0] for case in cases] == [
+        f"{large.failing[0].case} [{number}]" for number in range(200)
+    ]
+
+
+@pytest.mark.parametrize("better", ["lower", "higher"])
+def test_a_dashboard_is_given_at_most_40_series(large: Result, better: str) -> None:
+    files = benchmark_action.files(large)
+    series = json.loads(files[f"benchmark-{'smaller' if better == 'lower' else 'bigger'}-is-better.json"])
+    assert [each["value"] for each in series] == list(range(40))
+
+
+def test_bencher_is_given_names_as_long_as_it_takes(large: Result) -> None:
+    (text,) = bencher.files(large).values()
+    ((benchmark, measures),) = json.loads(text).items()
+    assert len(benchmark) == 1024 and len(measures) == 41
+    assert {len(measure) for measure in measures} == {64}
+
+
+def test_a_summary_ends_with_a_whole_line(large: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    (whole,) = summary.files(large).values()
+    for most in range(len(whole.encode()) - 300, len(whole.encode()) - 1, 7):
+        monkeypatch.setattr(summary, "MOST_BYTES", most)
+        (cut,) = summary.files(large).values()
+        kept = cut[: cut.index("\n\ncut here")]
+        assert whole.startswith(f"{kept}\n") and len(cut.encode()) <= most
+
+
+@pytest.mark.parametrize("order", [(CRASH, LATE), (LATE, CRASH)], ids=["first", "last"])
+def test_a_case_is_told_by_what_was_said_of_its_gravest_row(
+    order: Sequence[dict[str, Any]], tmp_path: Path
+) -> None:
+    walks = [(synthetic.row(instance=number, **fields), b"") for number, fields in enumerate(order)]
+    run = synthetic.write_run(tmp_path / "run", [walks], synthetic.info(synthetic.ARMS[:1]))
+    (failing,) = result_of(run).failing
+    assert failing.said == "it died" and failing.faults == ("crash", "timeout")
+
+
+def test_a_failing_case_is_as_bad_as_on_the_arms_that_solve_anything() -> None:
+    failures = Failures()
+    crashed, late = (synthetic.row(**CRASH), synthetic.row(backend="beta", **LATE))
+    for row in (crashed, late):
+        failures.add(row, 0)
+    (case,) = failures.cases.values()
+    solves_nothing = {(0, arm_key(crashed))}
+    assert worst_kind(case, set()) == worst_kind(case, set(case.rows)) == "breaks"
+    assert worst_kind(case, solves_nothing) == "too_slow"
