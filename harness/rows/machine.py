@@ -37,7 +37,10 @@ def describe_machine() -> dict[str, Any]:
     """Returns the CPU, system, Python and package versions; nothing that names the host or its user."""
     import pyperf
 
-    known = pyperf.Run([1.0], collect_metadata=True).get_metadata()
+    try:
+        known = pyperf.Run([1.0], collect_metadata=True).get_metadata()
+    except ValueError:  # a clock before the start of the machine, which then has run for less than no time
+        known = {}
     metadata = {name: str(known[name]) for name in KEYS if name in known}
     versions = {
         distribution.name: distribution.version
