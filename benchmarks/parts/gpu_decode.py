@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from gpu_paths import check_fast
 from gpu_plan import FORCED, LIMIT, MIXED, NO_OVERLAP, PROMPT, VOCABULARY, Cell, Plan
+from gpu_store import middle
 
 from harness.serve.decode import overhead
 from harness.serve.decode.figures import DecodeCell, Decoded
@@ -191,9 +192,9 @@ def figures_of_cell(decoded: Decoded, cell: DecodeCell) -> dict[str, Any]:
         "ends": dict(Counter(request.end for request in cell.completed)),
         "right": dict(Counter(request.right for request in cell.judged)),
         "fallback": sum(bool(request.fallback) for request in cell.completed),
-        "tpot_ns": median(latency.tpot(request) for request in done),
-        "ttft_ns": median(latency.ttft(request) for request in done),
-        "ttft_cold_ns": median(
+        "tpot_ns": middle(latency.tpot(request) for request in done),
+        "ttft_ns": middle(latency.ttft(request) for request in done),
+        "ttft_cold_ns": middle(
             latency.ttft(request)
             for run in decoded.first_runs(cell)
             for request in latency.answered(one.completed for one in run.completed)
@@ -248,12 +249,6 @@ def tokens_read(request: Completed, run: DecodedBatch, cell: DecodeCell) -> floa
     widths = run.steps[:, STEP.index("fed")] > run.steps[:, STEP.index("rows")]
     rows = run.steps[~widths, STEP.index("rows")][:passes]
     return float((rows * lengths[: len(rows)]).mean())
-
-
-def median(values: Any) -> float | None:
-    """Returns the median of the values that are not None; None if there is none."""
-    known = [value for value in values if value is not None]
-    return float(statistics.median(known)) if known else None
 
 
 def first(x: Sequence[float]) -> float | None:

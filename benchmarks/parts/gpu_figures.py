@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gpu_plan import FORCED, MIXED, NO_OVERLAP
-from gpu_store import Store
+from gpu_store import Store, middle
 
 from harness.measure.statistics import interval
 
@@ -345,9 +345,3 @@ class Figures:
 
 
 ORDER = dict.fromkeys(asked.what for asked in (FLOOR, CONSTRAINED, JUMPS, LOGITS, WIDE))
-
-
-def middle(values: Iterable[float | None]) -> float | None:
-    """Returns the median of what is known; None of nothing."""
-    known: Sequence[float] = [value for value in values if value is not None]
-    return statistics.median(known) if known else None

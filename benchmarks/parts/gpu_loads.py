@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gpu_plan import LIMIT, LONG, LONG_LIMIT, PROMPT
+from gpu_store import middle
 
 from harness.backend.grammar import Adapter, Grammar
 from harness.backend.vocabulary import Vocabulary
@@ -184,16 +185,15 @@ def of_share(served: Served) -> dict[str, Any]:
         "requests": len(served.completed),
         "answered": len(done),
         "tokens_per_s": rates.output_throughput if rates else None,
-        "tpot_ns": middle(done),
-        "tpot_structured_ns": middle([request for request in done if request.compile_state]),
-        "tpot_free_ns": middle([request for request in done if not request.compile_state]),
+        "tpot_ns": middle_tpot(done),
+        "tpot_structured_ns": middle_tpot([request for request in done if request.compile_state]),
+        "tpot_free_ns": middle_tpot([request for request in done if not request.compile_state]),
         "step_ns": {
             name.removesuffix("_ns"): statistics.median(values) for name, values in steps.items() if values
         },
     }
 
 
-def middle(done: Sequence[Completed]) -> float | None:
+def middle_tpot(done: Sequence[Completed]) -> float | None:
     """Returns the median TPOT, nanoseconds; None without one."""
-    known = [took for request in done if (took := latency.tpot(request)) is not None]
-    return statistics.median(known) if known else None
+    return middle(map(latency.tpot, done))

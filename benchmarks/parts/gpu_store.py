@@ -4,7 +4,8 @@ each cell, so that it is complete at any time."""
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import statistics
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -141,3 +142,9 @@ def stored(out: Path) -> dict[str, Store]:
         first = next(iter(stores.values()))
         _refuse_different(store, first.device, first.environment, f"in {first.path.name}")
     return stores
+
+
+def middle(values: Iterable[float | None]) -> float | None:
+    """Returns the median of what is known; None of nothing."""
+    known: Sequence[float] = [value for value in values if value is not None]
+    return statistics.median(known) if known else None

@@ -8,8 +8,9 @@ from itertools import product
 from typing import Any
 
 from gpu_anchors import NOT
-from gpu_figures import Figures, middle
+from gpu_figures import Figures
 from gpu_plan import FORCED, LONG_LIMIT, MIXED, NO_OVERLAP
+from gpu_store import middle
 from gpu_text import ms, noise, plain, shown, titled, us
 
 FLOOR_TEXT = """\
