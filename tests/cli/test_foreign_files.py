@@ -16,7 +16,7 @@ from harness.cases.case_line import CASES_FILE
 from harness.cli.main import main
 from harness.errors import BAD_INPUT, OK
 from harness.outcomes.expected import read_record
-from harness.report.page.page import write_report
+from harness.report.page.page import JSON, SUMMARY, write_report
 from harness.rows.folder import ROWS
 from harness.running.leftovers import OF_A_RUN
 from harness.whole_files import refuse_unwritable
@@ -139,17 +139,22 @@ def test_a_script_replaces_a_script_only(tmp_path: Path, capsys: pytest.CaptureF
     refused([*words, str(script)], script, capsys)
 
 
-def test_a_report_replaces_its_own_files_only(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_report_replaces_its_own_files_only(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = run.parent / "out"
     words = ["report", str(run), "--format", "html,json,junit,summary,annotations,csv,markdown,bencher"]
     words += ["--out", str(out)]
     out.mkdir()
     (out / "summary.md").touch()
     assert main(words) == OK == main(words)
+    monkeypatch.setattr("harness.report.page.inputs.read_inputs", lambda *_: pytest.fail("it went on"))
     for name in ("report.html", "report.json", "summary.md", "cases.csv", "junit.xml", "tables.md"):
         before = (out / name).read_bytes()
         (out / name).write_text("mine\n")
         refused(words, out / name, capsys)
+        if name in ("report.html", JSON, SUMMARY):
+            refused(["report", str(run), "--out", str(out)], out / name, capsys)
         (out / name).write_bytes(before)
     page = run.parent / "page.html"
     page.write_text("<title>Mine</title>")
