@@ -56,6 +56,7 @@ def advice_json(advice: Advice, page: Path) -> dict[str, Any]:
                 "slowest_compile_ns": backend.slowest.ns if backend.slowest is not None else None,
                 "first_mask_ns": backend.first_mask_ns,
                 "per_token_ns": backend.per_token_ns,
+                "costs": asdict(backend.costs),
                 "cases": [
                     {
                         "suite": case.suite,
@@ -99,7 +100,7 @@ def _parts(advice: Advice, page: str, console: Console) -> Iterator[tuple[list[s
     able = [backend for backend in answer.backends if not backend.is_control]
     yield _table(able, console).splitlines(), True
     yield list(_key(able)), False
-    yield _costs(able, console).splitlines(), True
+    yield _costs(able, console), True
     refusals = list(_refusals(able))
     if refusals:
         yield ["What is refused, in the backend's words:", *refusals], False
@@ -170,13 +171,25 @@ def _refusals(able: Sequence[BackendAnswer]) -> Iterator[str]:
             )
 
 
-def _costs(able: Sequence[BackendAnswer], console: Console) -> str:
+def _costs(able: Sequence[BackendAnswer], console: Console) -> list[str]:
+    """Returns the times in lines, and below them of which cases the medians are that can be compared."""
     lines: list[tuple[str, list[str]]] = [
         ("slowest compile", [_slowest(backend) for backend in able]),
-        ("first mask, median", [_time(backend.first_mask_ns) for backend in able]),
-        ("each token, median", [_time(backend.per_token_ns) for backend in able]),
+        ("first mask, median", [_median(backend, backend.costs.first_mask_ns) for backend in able]),
+        ("each token, median", [_median(backend, backend.costs.per_token_ns) for backend in able]),
     ]
-    return grid("", [backend.name for backend in able], [lines], console.width, console.styled, 34)
+    drawn = grid("", [backend.name for backend in able], [lines], console.width, console.styled, 34)
+    said = []
+    if shared := [backend for backend in able if backend.costs.is_shared]:
+        cases = counted(shared[0].costs.cases, "case")
+        names = "both" if len(shared) == len(able) == 2 else listed(backend.name for backend in shared)
+        said.append(
+            f"The medians are over the {cases} that {names} solve{'' if len(shared) > 1 else 's'}: compiled, "
+            "and no output judged wrongly."
+        )
+    if len(able) > 1 and any(not backend.costs.is_shared and backend.costs.cases for backend in able):
+        said.append("A median with a number beside it is over the cases that this backend compiles.")
+    return [*drawn.splitlines(), *(console.fold(" ".join(said), MOST_FOLDED) if said else [])]
 
 
 def _slowest(backend: BackendAnswer) -> str:
@@ -184,8 +197,12 @@ def _slowest(backend: BackendAnswer) -> str:
     return f"{slowest.duration_text} ({one_line(slowest.case, 24)})" if slowest is not None else "none"
 
 
-def _time(nanoseconds: float | None) -> str:
-    return duration(nanoseconds) if nanoseconds is not None else "none"
+def _median(backend: BackendAnswer, nanoseconds: float | None) -> str:
+    """Returns the median; where it is over the backend's own cases, with their number."""
+    if nanoseconds is None:
+        return "none"
+    own = "" if backend.costs.is_shared else f" ({counted(backend.costs.cases, 'case')})"
+    return f"{duration(nanoseconds)}{own}"
 
 
 def _endings(advice: Advice) -> list[str]:

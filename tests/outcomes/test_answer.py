@@ -16,12 +16,15 @@ from harness.backend.grammar import Grammar
 from harness.cases.case import Case, Instance
 from harness.checks.documents import TOKENS_LEAD
 from harness.oracle.judge.second import violated_constraint
-from harness.outcomes.answer import Answer, CaseAnswer, evidence, read_answer, risks_by_backend
+from harness.outcomes.answer import Answer, CaseAnswer, evidence, read_answer, risks_by_backend, words
+from harness.outcomes.answer.backends import Costs
 from harness.outcomes.answer.cases import Proof
 from harness.outcomes.answer.certainty import RIGHT_OUTPUT
 from harness.outcomes.case_state import FAILED, CaseState
 from harness.outcomes.outcome import CaseRows, counts_of
+from harness.report.advice import _costs as costs
 from harness.rows.row import CHECKS_MODE, OUT_OF_TIME, Finding
+from harness.text import Console
 
 DECLINES = {"status": "unsupported", "phase": "compile", "accepted": None, "text": "no `contains` here"}
 FINE: dict[str, Any] = {}
@@ -542,6 +545,51 @@ def test_another_fault_is_named_where_words_say_it(synthetic: ModuleType, tmp_pa
     ]
     said = [risk.sentence for risk in answer.risks_elsewhere]
     assert f"{name} takes bytes that make no character: the mask allows b'\\xa0'." in said
+
+
+def test_what_is_left_out_behind_a_number_of_cases_is_said_to_be_causes(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    def found(number: int) -> dict[str, Any]:
+        names = "+".join("abcde"[:number])
+        return {"findings": (Finding(TOKENS_LEAD, 0, "allows 5", f"keyword_{names}", under=5),)}
+
+    for number, more in ((3, ""), (4, " and 1 more cause"), (5, " and 2 more causes")):
+        said = _answer(synthetic, tmp_path / str(number), [{}], [found(number)]).sentence
+        assert said.endswith(f"is silently wrong in 1 (`a`, `b`, `c`{more}).")
+
+
+def test_medians_that_stand_side_by_side_are_over_the_same_cases(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    quick, slow = {"compile_ns": 95_000}, {"compile_ns": 995_000}
+    one = _answer(synthetic, tmp_path / "one", [quick, slow, slow], [quick, DECLINES, DECLINES])
+    assert [backend.first_mask_ns for backend in one.backends] == [1_000_000, 100_000]
+    assert [backend.costs for backend in one.backends] == [Costs(1, True, 100_000, None)] * 2
+    screen = " ".join(" ".join(costs(one.backends, Console())).split())
+    assert "first mask, median 100 µs 100 µs each token" in screen
+    assert "The medians are over the 1 case that both solve: compiled, and no output" in screen
+
+    none = _answer(synthetic, tmp_path / "none", [quick, slow, DECLINES], [DECLINES, DECLINES, quick])
+    assert [backend.costs.is_shared for backend in none.backends] == [False] * 2
+    screen = " ".join(" ".join(costs(none.backends, Console())).split())
+    assert "first mask, median 100 µs (2 cases) 100 µs (1 case)" in screen
+    assert "A median with a number beside it is over the cases that this backend compiles." in screen
+    alone = _answer(synthetic, tmp_path / "alone", [quick, slow, DECLINES])
+    assert costs(alone.backends, Console())[-2].endswith("100 µs (2 cases)")
+
+
+def test_what_a_token_costs_is_told_of_the_cases_that_all_solve(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    best = _answer(synthetic, tmp_path, [FINE] * 2).backends[0]
+    some, every = (replace(best, costs=Costs(cases, True, 1.0, 2000.0)) for cases in (1, 2))
+    assert (
+        words._cheaper(every, [every], "case") == " Half of the tokens cost at most: alpha 2 µs, alpha 2 µs."
+    )
+    assert words._cheaper(some, [some], "case").startswith(
+        " In the 1 case that all solve, half of the tokens cost at most: alpha 2 µs"
+    )
 
 
 def test_what_is_no_utf8_is_told_in_other_words_in_each_of_its_two_states(

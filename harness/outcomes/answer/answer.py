@@ -173,7 +173,7 @@ def ranking(backends: Sequence[BackendAnswer], lost: Collection[CaseKey]) -> lis
             -fares.right_outputs,
             _by_gravity(fares),
             fares.count(CaseState.OTHER_FAULT),
-            backend.per_token_ns if backend.per_token_ns is not None else float("inf"),
+            backend.costs.per_token_ns if backend.costs.per_token_ns is not None else float("inf"),
         )
 
     return sorted(able, key=standing)

@@ -12,7 +12,7 @@ from harness.outcomes.controls import controls
 from harness.outcomes.metrics import few, percentiles, tbm, ttfm
 from harness.outcomes.outcome import Counts, counts_of_states
 from harness.outcomes.slow_compiles import Compile, Compiles
-from harness.outcomes.summary import ArmKey, ArmSummary
+from harness.outcomes.summary import ArmKey, ArmSummary, common_solved
 from harness.rows.row import RunInfo
 
 
@@ -29,6 +29,19 @@ class Checked:
     def is_nothing(self) -> bool:
         """Were outputs judged only, and no checks made?"""
         return self.effort == 0 and not self.decode
+
+
+@dataclass(frozen=True)
+class Costs:
+    """The medians of a backend that stand beside those of others."""
+
+    cases: int
+    """How many cases they are over."""
+    is_shared: bool
+    """Are these the cases that all backends solve? Otherwise they are those that the backend compiles: it
+    solves none, or nothing is solved by all, or there is no other backend."""
+    first_mask_ns: float | None
+    per_token_ns: float | None
 
 
 @dataclass(frozen=True)
@@ -51,6 +64,8 @@ class BackendAnswer:
     """Are the tokens too few for the 99th percentile to be more than an anecdote?"""
     first_mask_ns: float | None
     """The median time to the first mask (TTFM p50)."""
+    costs: Costs
+    """The same medians, for a comparison; the ones above are over its own cases."""
     not_timed: str = ""
     """Why it has no time per token though masks were filled, in a few words; empty where it has one."""
     is_control: bool = False
@@ -152,10 +167,15 @@ def backends_of(
     if names is None:
         of_run = arm_names(info.arms)
         names = [of_run[arm.key[:3]] for arm in arms]
+    shared = _solved_by_all(arms, floors | lenient)
     made = []
     for arm, name in zip(arms, names, strict=True):
-        per_token, first_mask = tbm(arm), percentiles(ttfm(arm))
-        levels = percentiles(per_token)
+        per_token, first_mask = tbm(arm), ttfm(arm)
+        levels, to_first = percentiles(per_token), percentiles(first_mask)["p50"]
+        costs = Costs(len(first_mask), False, to_first, levels["p50"])
+        if arm.key in shared:
+            mine = arm.only(shared[arm.key])
+            costs = Costs(len(mine.cases), True, *(percentiles(time(mine))["p50"] for time in (ttfm, tbm)))
         made.append(
             BackendAnswer(
                 arm.key,
@@ -168,7 +188,8 @@ def backends_of(
                 levels["p50"],
                 levels["p99"],
                 few("p99", len(per_token)),
-                first_mask["p50"],
+                to_first,
+                costs,
                 arm.timed.why_not,
                 is_control=arm.key in floors,
                 enforces_nothing=arm.key in lenient,
@@ -178,6 +199,22 @@ def backends_of(
                 limits=limits,
             )
         )
+    return made
+
+
+def _solved_by_all(arms: Sequence[ArmSummary], left_out: Collection[ArmKey]) -> dict[ArmKey, set[CaseKey]]:
+    """Returns for each arm the cases by whose times it can be compared with the others on its vocabulary; no
+    arm where there is no other, or no such case. Those that are left out, and those that solve nothing, take
+    no case from the others."""
+    made: dict[ArmKey, set[CaseKey]] = {}
+    able = [arm for arm in arms if arm.key not in left_out and arm.solves_any]
+    for vocabulary in {arm.vocabulary for arm in able}:
+        mine = [arm for arm in able if arm.vocabulary == vocabulary]
+        shared = {
+            key for key in common_solved(mine) if all(arm.cases[key].ttfm_ns is not None for arm in mine)
+        }
+        if shared and len(mine) > 1:
+            made |= {arm.key: shared for arm in mine}
     return made
 
 

@@ -56,7 +56,7 @@ def sentence(
     elif not is_of_use(best):
         first = f"{names} cannot be recommended: it {fares}"
     elif equals:
-        first = f"{names} are equally right{where}: each {fares}{also_lost}{_cheaper(best, equals)}"
+        first = f"{names} are equally right{where}: each {fares}{also_lost}{_cheaper(best, equals, noun)}"
     elif others:
         first = f"{verb} {best.name}: it {fares}"
     else:
@@ -208,6 +208,9 @@ def _goes_wrong(backend: BackendAnswer, *equals: BackendAnswer) -> dict[CaseStat
         if any(set(telling(state, other.constraints(state))) != set(names) for other in equals):
             names = ()
         shown = some([coded(name) for name in names], MOST_CONSTRAINTS)
+        if (left := len(names) - MOST_CONSTRAINTS) > 0:
+            # Behind "in 3", "1 more" alone could be read as one more case.
+            shown += " cause" if left == 1 else " causes"
         is_among_right = (
             state == CaseState.OTHER_FAULT
             and number == backend.right_outputs - backend.works
@@ -246,13 +249,17 @@ def lost_line(lost: Collection[CaseKey], noun: str) -> str:
     return f"Of {counted(len(lost), noun)} a part could not be measured, through our own fault."
 
 
-def _cheaper(best: BackendAnswer, equals: Sequence[BackendAnswer]) -> str:
+def _cheaper(best: BackendAnswer, equals: Sequence[BackendAnswer], noun: str) -> str:
+    """Returns what a token costs with each, in the cases that all backends solve where there are some."""
     costs = [
-        f"{backend.name} {duration(backend.per_token_ns)}"
+        f"{backend.name} {duration(backend.costs.per_token_ns)}"
         for backend in (best, *equals)
-        if backend.per_token_ns is not None
+        if backend.costs.per_token_ns is not None
     ]
-    return f" Half of the tokens cost at most: {', '.join(costs)}." if len(costs) > 1 else ""
+    where = "Half of the tokens"
+    if best.costs.is_shared and best.costs.cases < best.counts.cases:
+        where = f"In the {counted(best.costs.cases, noun)} that all solve, half of the tokens"
+    return f" {where} cost at most: {', '.join(costs)}." if len(costs) > 1 else ""
 
 
 def coded(constraint: str) -> str:
