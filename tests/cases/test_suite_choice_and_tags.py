@@ -33,12 +33,6 @@ def test_every_validity_is_what_the_judge_says(case: dict[str, Any]) -> None:
     assert judged == {test["description"]: test["valid"] for test in case["tests"]}
 
 
-def test_every_case_allows_something_and_forbids_something() -> None:
-    for case in CASES:
-        valid = [test for test in case["tests"] if test["valid"]]
-        assert valid and len(case["tests"]) - len(valid) >= 2, case["description"]
-
-
 @pytest.mark.parametrize("case", [case for case in CASES if "choice" in case], ids=names)
 def test_every_choice_of_a_short_list_is_tried(case: dict[str, Any]) -> None:
     tried = {test["text"] for test in case["tests"] if test["valid"]}

@@ -1,12 +1,10 @@
-"""The suite that is made to be measured: every verdict is the judge's, and every text is long enough to be
-worth a measurement."""
+"""The suite that is made to be measured: every text is long enough to be worth a measurement."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from recognising import allows
 
 from harness.cases.case import Case
 from harness.cases.suite import find_suite, read_cases, suite_names, walked_by_default
@@ -15,10 +13,7 @@ CASES = list(read_cases(find_suite("speed")))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_every_verdict_is_the_judges(case: Case) -> None:
-    assert [(each.name, allows(case, each.content)) for each in case.instances] == [
-        (each.name, each.valid) for each in case.instances
-    ]
+def test_a_case_has_a_long_valid_text_and_a_wrong_one(case: Case) -> None:
     assert [each.valid for each in case.instances] == [True, False]
     assert len(case.instances[0].content) > 12
 

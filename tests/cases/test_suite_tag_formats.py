@@ -85,12 +85,6 @@ def test_judge_and_automaton_say_of_tokens_what_was_written_by_hand(case: dict[s
         assert automaton.accepting(state) is instance.valid, instance.name
 
 
-def test_every_case_allows_something_and_forbids_something() -> None:
-    for case in CASES:
-        valid = [test for test in case["tests"] if test["valid"]]
-        assert valid and len(case["tests"]) - len(valid) >= 2, case["description"]
-
-
 def types_in(value: Any) -> set[str]:
     parts = value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else []
     own = {value["type"]} if isinstance(value, dict) and isinstance(value.get("type"), str) else set()

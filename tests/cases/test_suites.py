@@ -1,11 +1,12 @@
-"""What holds for every suite: nothing in its file is invisible or comes twice, its schemas are right, and the
-harness reads its instances as they are meant."""
+"""What holds for every suite: nothing in its file is invisible or comes twice, its schemas and verdicts are
+right, and the harness reads its instances as they are meant."""
 
 from __future__ import annotations
 
 import json
 
 import pytest
+from recognising import allows
 from suite_files import SUITES, content, lines_of
 
 from harness.cases.case import GRAMMAR_KEYS
@@ -59,3 +60,19 @@ def test_schemas_are_right_by_their_meta_schema(name: str) -> None:
         if case.grammar.dialect == "json_schema"
     }
     assert found and {case: problem for case, problem in found.items() if problem is not None} == {}
+
+
+@pytest.mark.parametrize("name", ["decode", "known_bugs", "speed"])
+def test_every_verdict_is_the_judges(name: str) -> None:
+    for case in read_cases(find_suite(str(SUITES[name]))):
+        assert [(each.name, allows(case, each.content)) for each in case.instances] == [
+            (each.name, each.valid) for each in case.instances
+        ], case.name
+
+
+@pytest.mark.parametrize("name", ["choice_and_tags", "decode", "lark", "tag_formats", "tools"])
+def test_every_case_allows_something_and_forbids_two(name: str) -> None:
+    _, *cases = lines_of(SUITES[name])
+    for case in cases:
+        valid = [test for test in case["tests"] if test["valid"]]
+        assert valid and len(case["tests"]) - len(valid) >= 2, case["description"]

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from types import FunctionType
 from typing import Any, NoReturn
 
 import numpy as np
 import pytest
+from check_cases import case
 
 from harness.backend.grammar import (
     Adapter,
     Bitmask,
     CompiledGrammar,
-    Dialect,
     Grammar,
     GrammarObject,
     are_documented,
 )
 from harness.backend.vocabulary import Vocabulary
-from harness.cases.case import Case, Instance, case_id
+from harness.cases.case import Case
 from harness.checks import OurFailure, Subject, checks, run_check
 from harness.oracle import language
 from harness.oracle.reference import Reference
@@ -196,11 +195,6 @@ class Wrapping(Adapter):
         compiled = Wrapped(self.reference.compile(grammar), self)
         self.first = self.first or compiled
         return compiled
-
-
-def case(dialect: Dialect, grammar: Any, *outputs: str) -> Case:
-    made = Grammar(dialect, grammar if isinstance(grammar, str) else json.dumps(grammar))
-    return Case(case_id(made), "", made, tuple(Instance(text, text.encode(), True) for text in outputs))
 
 
 REGEX = case("regex", "[ab][0-9]{2,24}c?", "a1223c", "b3333")

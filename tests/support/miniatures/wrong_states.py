@@ -13,6 +13,7 @@ from harness.backend.grammar import Adapter, Bitmask, Grammar, GrammarObject, In
 
 from .reference import Reference, ReferenceGrammar, ReferenceObject
 from .registering import registering
+from .wrong import WritesPastAShortBitmask
 
 MUTANTS: dict[type[Adapter], frozenset[str]] = {}
 """Each wrong adapter, and the names of exactly the checks on states that fail on it."""
@@ -205,13 +206,8 @@ class FillsAWordTooMany(ReferenceObject):
 
 
 @object_breaks("a_fill_never_writes_outside")
-class DoesNotLookAtTheMask(ReferenceObject):
+class DoesNotLookAtTheMask(WritesPastAShortBitmask):
     """Takes any array for what it should be, as native code does."""
-
-    def fill_bitmask(self, bitmask: Bitmask) -> None:
-        whole = np.zeros((self.vocabulary.size + 31) // 32, dtype=np.int32)
-        super().fill_bitmask(whole)
-        ctypes.memmove(bitmask.ctypes.data, whole.ctypes.data, whole.nbytes)
 
 
 @object_breaks("a_fill_never_writes_outside")
