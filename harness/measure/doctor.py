@@ -103,7 +103,7 @@ def default_backend() -> str:
 
 
 def look(machine: dict[str, Any]) -> list[MachineState]:
-    """Observations of governor, turbo, address randomisation, load, processors and hypervisor."""
+    """Returns observations of governor, turbo, address randomisation, load, processors and hypervisor."""
     usable = usable_processors()
     enough = usable > 1
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0

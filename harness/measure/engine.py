@@ -153,8 +153,8 @@ class MeasureEngine:
 
     @cached_property
     def affordable(self) -> set[str]:
-        """The cases whose very slow compiles are made in every fork: as many as VERY_SLOW_COMPILES_NS allows,
-        the quickest first. A case has either all its arms in it or none."""
+        """Returns the cases whose very slow compiles are made in every fork: as many as VERY_SLOW_COMPILES_NS
+        allows, the quickest first. A case has either all its arms in it or none."""
         costs = {
             trace.case_id: sum(
                 taken
@@ -193,7 +193,8 @@ class MeasureEngine:
                 self.slow.add(key)
 
     def _prepare(self, running_arm: MeasuringArm, trace: Trace) -> int | None:
-        """Nanoseconds of a warm pass; None if the case is not measured on this arm, or was lost just now."""
+        """Returns the nanoseconds of a warm pass; None if the case is not measured on this arm, or was lost
+        just now."""
         if not self._owes(running_arm, trace):
             return None
         try:
@@ -381,8 +382,8 @@ def elsewhere(cpu: int | None) -> Iterator[None]:
 
 
 def stolen_seconds(cpu: int | None, stat: Path = Path("/proc/stat")) -> float:
-    """Seconds that the hypervisor has taken from this processor since the start (None: from all of them); 0
-    if the system does not report it.
+    """Returns the seconds that the hypervisor has taken from this processor since the start (None: from all
+    of them); 0 if the system does not report it.
 
     Of a machine of 64 processors, of which each loses half a percent, all together lose a third of the time
     of one: what the others lost says nothing of the one on which an arm ran.

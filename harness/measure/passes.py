@@ -143,7 +143,7 @@ def asked(
 def batches(
     adapter: Adapter, compiled: CompiledGrammar, tokens: Sequence[int], size: int, repeats: int
 ) -> Nanoseconds:
-    """Nanoseconds of filling a batch of `size` objects at evenly spread places of the text; int64
+    """Returns the nanoseconds of filling a batch of `size` objects at evenly spread places of the text; int64
     `[repeats]`."""
     objects = []
     for number in range(size):

@@ -47,7 +47,8 @@ class Interval:
 
     @property
     def half_width(self) -> float:
-        """Half of the interval on the logarithmic scale; about the plus-minus of the ratio as a share."""
+        """Returns half of the interval on the logarithmic scale; about the plus-minus of the ratio as a
+        share."""
         return (
             (math.log(self.high) - math.log(self.low)) / 2
             if self.low > 0 and math.isfinite(self.high)
@@ -81,8 +82,8 @@ def interval(x: Sequence[float]) -> Interval:
 
 
 def _exp(exponent: float) -> float:
-    """e to the power of `exponent`; infinity where a double is too small for it, as in a record that was
-    damaged."""
+    """Returns e to the power of `exponent`; infinity where a double is too small for it, as in a record that
+    was damaged."""
     try:
         return math.exp(exponent)
     except OverflowError:

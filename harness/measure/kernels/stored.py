@@ -138,7 +138,8 @@ _KINDS: dict[str, type] = {"run": _Run, "kernel": _Kernel, "probe": _Probe, "tim
 
 
 def _rate(row: Row) -> Row:
-    """Median and minimum of one call in nanoseconds, and gigabytes per second at the minimum."""
+    """Returns the row with median and minimum of one call in nanoseconds, and gigabytes per second at the
+    minimum; a row without times as it is."""
     totals = row.get("totals_ns")
     if not totals:
         return row
@@ -153,7 +154,8 @@ def _rate(row: Row) -> Row:
 
 
 def _concluded(times: list[Row]) -> list[Row]:
-    """`_rate`, and `of_copy`: how long a copy of the bytes that count takes, as a share of the minimum.
+    """Returns the rows with what `_rate` adds, and with `of_copy`: how long a copy of the bytes that count
+    takes, as a share of the minimum.
 
     Minima on both sides: a copy that was disturbed would make every kernel beside it look good. One that was
     disturbed in every sample shows in being far slower than copies of more bytes are; then there is no share.

@@ -199,7 +199,7 @@ def _kind(row: Row) -> str:
 
 
 def _move_cell(times: dict[tuple[str, int], Row], kind: str, batch: int) -> str:
-    """Time and rate; beside the matmul, time of both and how much of the copy it hides."""
+    """Returns time and rate; beside the matmul, the time of both and how much of the copy it hides."""
     row = times.get((kind, batch), {})
     if "median_ns" not in row:
         return ""
@@ -232,7 +232,7 @@ def _allowed(share: float) -> str:
 
 
 def _percent(share: float) -> str:
-    """Two digits, or more above a hundred."""
+    """Returns the share in per cent with two digits, or more above a hundred."""
     value = share * 100
     return f"{value:.0f}%" if abs(value) >= 9.95 or value == 0 else f"{value:.2g}%"
 

@@ -58,7 +58,7 @@ class Applied:
                 self._before.update(product(one - other, other - one))
 
     def _lists_of(self, formula: Formula) -> frozenset[AllMembers]:
-        """The lists of names of a formula, of those behind its references too."""
+        """Returns the lists of names of a formula, of those behind its references too."""
         found = self._lists.get(formula)
         if found is not None:
             return found

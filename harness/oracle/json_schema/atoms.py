@@ -88,7 +88,7 @@ class IsOneOfTexts(IsOneOf):
 
     @cached_property
     def behind(self) -> dict[int, IsOneOfTexts]:
-        """What is asked of the rest behind each byte that may come next."""
+        """Returns what is asked of the rest behind each byte that may come next."""
         rests: dict[int, set[bytes]] = {}
         for text in self.values:
             if text:
@@ -156,7 +156,7 @@ class AllMembers:
 
     @cached_property
     def by_name(self) -> dict[str, Formula]:
-        """The formula beside each listed name."""
+        """Returns the formula beside each listed name."""
         return dict(self.named)
 
     @cached_property

@@ -79,7 +79,8 @@ class JsonSchemaAutomaton(Automaton[Key]):
         super().__init__((Start((root,)), None) if exists else None)
 
     def place(self, state: int) -> Place:
-        """Where in a document the state is: what may be broken there besides the schema."""
+        """Returns where in a document the state is, which tells what may be broken there besides the
+        schema."""
         key = self._keys[state]
         frame = key[0] if key is not None else None
         if isinstance(frame, Text):
@@ -144,7 +145,7 @@ class JsonSchemaAutomaton(Automaton[Key]):
                 yield from self._between(frame, around)
 
     def _whitespace(self, frame: Gap, read: int, key: Key) -> Iterator[tuple[int, Key]]:
-        """What follows behind one more character of white space, of which so many were read."""
+        """Yields what follows behind one more character of white space, of which so many were read."""
         around = key[1]
         is_outside = isinstance(frame, Done) or (isinstance(frame, Start) and around is None)
         most = self.layout.longest_run if is_outside else self._longest_inside
@@ -187,7 +188,7 @@ class JsonSchemaAutomaton(Automaton[Key]):
             yield 0x7B, (Object(formulas, listed, frozenset(), True, self._orders(formulas)), around)
 
     def _orders(self, formulas: Formulas) -> tuple[Order, ...]:
-        """The orders of the names that the formulas list, all of which a document has to keep."""
+        """Returns the orders of the names that the formulas list, all of which a document has to keep."""
         schemas, layout = self.schemas, self.layout
         if layout.order == "any":
             return ()
@@ -204,7 +205,7 @@ class JsonSchemaAutomaton(Automaton[Key]):
         return self.schemas.restricted(formula, kind)
 
     def _ended(self, answers: tuple[bool, ...], around: Any) -> Key:
-        """The key behind a value that has ended, by what was asked about it."""
+        """Returns the key behind a value that has ended, by what was asked about it."""
         if around is None:
             return (Done(), None)
         frame, outside = around
@@ -241,7 +242,7 @@ class JsonSchemaAutomaton(Automaton[Key]):
             yield 0x3A, (value, (Member(frame.part, frame.object), around))
 
     def _item(self, formulas: Formulas) -> Part | None:
-        """The next item of an array; None if no further item may come."""
+        """Returns the next item of an array; None if no further item may come."""
         if formulas not in self._items:
             self._items[formulas] = self.values.wanted(next_item(formulas), self.values.array_can_end)
         return self._items[formulas]
@@ -293,8 +294,8 @@ def json_schema_automaton(
     seconds: float = SECONDS,
     layout: Layout | None = None,
 ) -> JsonSchemaAutomaton:
-    """The automaton of the schema's documents, as `language.documents_of` describes it. Raises NoOracle with
-    the reason where there is none."""
+    """Returns the automaton of the schema's documents, as `language.documents_of` describes it. Raises
+    NoOracle with the reason where there is none."""
     budget = Budget(seconds)
     try:
         with budget.spending():

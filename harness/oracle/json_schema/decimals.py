@@ -78,8 +78,8 @@ def holds(formula: Formula, value: Fraction, is_spelled_integer: bool, is_minus_
 
 
 def sizes_of(formula: Formula, is_negative: bool, is_spelled_integer: bool) -> Sizes:
-    """The sizes of the numbers of this sign that satisfy the formula and are, or are not, spelled without a
-    fraction and an exponent."""
+    """Returns the sizes of the numbers of this sign that satisfy the formula and are, or are not, spelled
+    without a fraction and an exponent."""
     bounds = {value.bound for value in formula.atoms if isinstance(value, AtLeast | Above)}
     sets = (value.values for value in formula.atoms if isinstance(value, IsOneOfNumbers))
     sign = -1 if is_negative else 1
@@ -119,7 +119,7 @@ def _is_known(value: Any) -> bool:
 
 
 def _combinations(formula: Formula, is_integer: bool) -> Iterator[Divisors]:
-    """The combinations of divisors that make a formula over divisors true."""
+    """Yields the combinations of divisors that make a formula over divisors true."""
     divisors = sorted(value.divisor for value in formula.atoms if isinstance(value, IsMultiple))
     if len(divisors) > MOST_DIVISORS:
         raise NoOracle("a number depends on too many divisors")
@@ -133,7 +133,7 @@ def _combinations(formula: Formula, is_integer: bool) -> Iterator[Divisors]:
 
 
 def _common(divisors: list[Fraction]) -> Fraction:
-    """The least common multiple."""
+    """Returns the least common multiple."""
     below = lcm(*(divisor.denominator for divisor in divisors))
     return Fraction(lcm(*(int(divisor * below) for divisor in divisors)), below)
 
@@ -208,7 +208,7 @@ def _begins(size: Fraction, digits: str, is_scaled: bool) -> bool:
 
 
 def significant(size: Fraction) -> str:
-    """The digits of the size from the first to the last that is not 0; of zero, none."""
+    """Returns the digits of the size from the first to the last that is not 0; of zero, none."""
     while size.denominator != 1:
         size *= 10
     return str(size.numerator).strip("0")

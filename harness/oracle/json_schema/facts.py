@@ -17,7 +17,7 @@ MOST_DIGITS = 400
 
 
 def one_of(formulas: list[Formula]) -> Formula:
-    """True where exactly one of them is; its size is linear in their number."""
+    """Returns the formula that is true where exactly one of them is; its size is linear in their number."""
     none, one = TRUE, FALSE
     for each in formulas:
         one = disjunction([conjunction([one, negation(each)]), conjunction([none, each])])
@@ -30,7 +30,7 @@ def is_type(kind: Any) -> Formula:
 
 
 def if_type(kind: JsonType, formula: Formula) -> Formula:
-    """A keyword asks nothing of values of other types."""
+    """Returns the formula of a keyword for values of one type: it asks nothing of values of other types."""
     return disjunction([negation(is_type(kind)), formula])
 
 
@@ -40,12 +40,13 @@ def is_text(text: str) -> bool:
 
 
 def has_name(name: str) -> Formula:
-    """The object has a further member of this name."""
+    """Returns the formula that the object has a further member of this name."""
     return atom(HasName(name)) if is_text(name) else FALSE
 
 
 def count(value: Any) -> int:
-    """A count of a keyword. Raises NoOracle for what is none, as in a schema that is wrong."""
+    """Returns the value of a keyword that is a count. Raises NoOracle for what is none, as in a schema that
+    is wrong."""
     if not is_number(value):
         raise NoOracle(f"a count of {value!r:.40} is none")
     # Compared first: to write 1e1000000 out as an integer takes a minute.
@@ -55,7 +56,7 @@ def count(value: Any) -> int:
 
 
 def at_least(fact: Any, least: Any) -> Formula:
-    """At least so many characters, items or members; none always are."""
+    """Returns the formula that there are at least so many characters, items or members; none always are."""
     number = count(least)
     return atom(fact(number)) if number else TRUE
 
@@ -65,8 +66,8 @@ def is_number(value: Any) -> bool:
 
 
 def bound(value: Any) -> Fraction:
-    """A bound of a keyword. Raises NoOracle for what is no number, as `exclusiveMinimum: true` of OpenAPI 3.0
-    is none, and for one that is too long."""
+    """Returns the value of a keyword that is a bound. Raises NoOracle for what is no number, as
+    `exclusiveMinimum: true` of OpenAPI 3.0 is none, and for one that is too long."""
     if not is_number(value):
         raise NoOracle(f"a bound of {value!r:.40} is no number")
     if isinstance(value, Decimal) and (

@@ -34,7 +34,7 @@ class Format(NamedTuple):
 
 
 def format_of(name: str) -> Format | None:
-    """The format of this name; None where it asserts nothing.
+    """Returns the format of this name; None where it asserts nothing.
 
     Raises NoOracle for a format that the judge does not check, or that is not a regular language.
     """
@@ -64,7 +64,7 @@ def format_of(name: str) -> Format | None:
 
 @cache
 def _ipv6() -> str:
-    """RFC 3986, section 3.2.2."""
+    """Returns the pattern of an address as RFC 3986, section 3.2.2, has it."""
     group = "[0-9A-Fa-f]{1,4}"
     last = f"(?:{group}:{group}|{IPV4})"
     forms = [f"(?:{group}:){{6}}{last}"]
@@ -78,7 +78,8 @@ def _ipv6() -> str:
 
 @cache
 def _time() -> str:
-    """A full-time of RFC 3339; a leap second is one only where UTC has one, at 23:59:60."""
+    """Returns the pattern of a full-time of RFC 3339; a leap second is one only where UTC has one, at
+    23:59:60."""
     offset = rf"[+-]{_HOUR}:{_MINUTE}"
     hours = []
     for hour in range(24):

@@ -75,24 +75,24 @@ FALSE: Final = _formula("constant", "false")
 
 
 def constant(value: bool) -> Formula:
-    """The formula that is always true, or always false."""
+    """Returns the formula that is always true, or always false."""
     return TRUE if value else FALSE
 
 
 def atom(value: Hashable) -> Formula:
-    """The formula that is true exactly where `value` holds."""
+    """Returns the formula that is true exactly where `value` holds."""
     if isinstance(value, IsOneOf) and not value.values:
         return FALSE
     return _formula("atom", value)
 
 
 def reference(name: Hashable) -> Formula:
-    """A formula that is looked up by its name later, so that schemas may refer to themselves."""
+    """Returns a formula that is looked up by its name later, so that schemas may refer to themselves."""
     return _formula("reference", name)
 
 
 def negation(formula: Formula) -> Formula:
-    """True exactly where the formula is false."""
+    """Returns the formula that is true exactly where the given one is false."""
     found = formula._opposite
     if found is None:
         found = constant(formula is FALSE) if formula.kind == "constant" else _formula("not", formula)
@@ -101,12 +101,12 @@ def negation(formula: Formula) -> Formula:
 
 
 def conjunction(formulas: Iterable[Formula]) -> Formula:
-    """True where all of them are."""
+    """Returns the formula that is true where all of them are."""
     return _joined("and", formulas, TRUE, FALSE)
 
 
 def disjunction(formulas: Iterable[Formula]) -> Formula:
-    """True where at least one of them is."""
+    """Returns the formula that is true where at least one of them is."""
     return _joined("or", formulas, FALSE, TRUE)
 
 
@@ -142,8 +142,8 @@ def _joined(
 
 
 def _merged_sets(kind: Literal["and", "or"], parts: list[Formula]) -> Formula:
-    """The conjunction or disjunction of atoms of one subclass of IsOneOf, and of negations of them, as one of
-    these."""
+    """Returns the conjunction or disjunction of atoms of one subclass of IsOneOf, and of negations of them,
+    as one of these."""
     inside = [part.parts[0] for part in parts if part.kind == "atom"]
     outside = [part.parts[0].parts[0] for part in parts if part.kind == "not"]
     if kind == "or":  # by the rule of De Morgan
@@ -158,12 +158,12 @@ def _merged_sets(kind: Literal["and", "or"], parts: list[Formula]) -> Formula:
 
 
 def parts_of(formula: Formula) -> tuple[Formula, ...]:
-    """What the formula joins by "and" or "or"; itself for every other one."""
+    """Returns what the formula joins by "and" or "or"; itself for every other one."""
     return formula.parts if formula.kind in ("and", "or") else (formula,)
 
 
 def with_parts(formula: Formula, parts: list[Formula]) -> Formula:
-    """The formula that negates or joins these parts as the given one does its own."""
+    """Returns the formula that negates or joins these parts as the given one does its own."""
     if all(map(_is_same, parts, formula.parts)):
         return formula
     if formula.kind == "not":
@@ -178,8 +178,8 @@ def _is_same(one: Formula, other: Formula) -> bool:
 def rewritten(
     formula: Formula, of: Callable[[Any], Formula], wanted: frozenset[Hashable] | None = None
 ) -> Formula:
-    """The formula with every atom replaced by what `of` gives for it; only those of `wanted` where that is
-    given."""
+    """Returns the formula with every atom replaced by what `of` gives for it; only those of `wanted` where
+    that is given."""
     done: dict[Formula, Formula] = {}
 
     def of_part(part: Formula) -> Formula:
@@ -198,8 +198,8 @@ def rewritten(
 
 
 def reduced(formula: Formula) -> Formula:
-    """The formula with what its own parts say of atoms put into its other parts: "a, and not both a and b" is
-    "a, and not b"."""
+    """Returns the formula with what its own parts say of atoms put into its other parts: "a, and not both a
+    and b" is "a, and not b"."""
     if formula.kind not in ("and", "or"):
         return formula
     holds = constant(formula.kind == "and")
@@ -224,7 +224,7 @@ def reduced(formula: Formula) -> Formula:
 
 
 def is_true(formula: Formula, holds: Callable[[Any], bool]) -> bool:
-    """The value of the formula where the truth of every atom is known; it has no references."""
+    """Returns the value of the formula where the truth of every atom is known; it has no references."""
     done: dict[Formula, bool] = {}
 
     def of(part: Formula) -> bool:
@@ -244,7 +244,7 @@ def is_true(formula: Formula, holds: Callable[[Any], bool]) -> bool:
 
 
 def polarity(formula: Formula) -> tuple[frozenset[Hashable], frozenset[Hashable]]:
-    """The atoms that can make the formula true by holding, and those that can by not holding."""
+    """Returns the atoms that can make the formula true by holding, and those that can by not holding."""
     found = formula._polarity
     if found is None:
         if not formula.is_joint:

@@ -120,5 +120,5 @@ Key: TypeAlias = tuple[Frame, Any]
 
 
 def with_space(frame: Gap, space: Space) -> Gap:
-    """The frame with another count of white space."""
+    """Returns the frame with another count of white space."""
     return frame._replace(space=space)

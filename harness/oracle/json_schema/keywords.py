@@ -45,7 +45,7 @@ MOST_VALUES = 12
 def of_any(
     schemas: Schemas, keyword: str, value: Any, schema: Mapping[str, Any], resolver: Any
 ) -> Formula | None:
-    """What a keyword asks that speaks of values of every type."""
+    """Returns what a keyword asks that speaks of values of every type; None for other keywords."""
 
     def below() -> list[Formula]:
         return [schemas.formula(each, resolver) for each in value]
@@ -78,7 +78,7 @@ def of_any(
 def of_string(
     schemas: Schemas, keyword: str, value: Any, schema: Mapping[str, Any], resolver: Any
 ) -> Formula | None:
-    """What a keyword asks of strings."""
+    """Returns what a keyword asks of strings; None if it is none of theirs, or asks nothing."""
     if keyword == "minLength":
         return if_type("string", at_least(AtLeastCharacters, value))
     if keyword == "maxLength":
@@ -97,7 +97,7 @@ def of_string(
 def of_number(
     schemas: Schemas, keyword: str, value: Any, schema: Mapping[str, Any], resolver: Any
 ) -> Formula | None:
-    """What a keyword asks of numbers."""
+    """Returns what a keyword asks of numbers; None if it is none of theirs, or asks nothing."""
     if keyword == "minimum":
         is_exclusive = schemas.draft == "draft4" and schema.get("exclusiveMinimum") is True
         return if_type("number", atom((Above if is_exclusive else AtLeast)(bound(value))))
@@ -116,7 +116,7 @@ def of_number(
 def of_array(
     schemas: Schemas, keyword: str, value: Any, schema: Mapping[str, Any], resolver: Any
 ) -> Formula | None:
-    """What a keyword asks of arrays."""
+    """Returns what a keyword asks of arrays; None if it is none of theirs, or asks nothing."""
     is_new = schemas.draft == "draft2020-12"
     if keyword == "minItems":
         return if_type("array", at_least(AtLeastItems, value))
@@ -152,7 +152,7 @@ def of_array(
 def of_object(
     schemas: Schemas, keyword: str, value: Any, schema: Mapping[str, Any], resolver: Any
 ) -> Formula | None:
-    """What a keyword asks of objects."""
+    """Returns what a keyword asks of objects; None if it is none of theirs, or asks nothing."""
     if keyword == "minProperties":
         return if_type("object", at_least(AtLeastProperties, value))
     if keyword == "maxProperties":
@@ -197,7 +197,8 @@ def _of_type_name(schemas: Schemas, name: str) -> Formula:
 
 
 def _all_different(schemas: Schemas, schema: Mapping[str, Any]) -> Formula:
-    """No two items are equal; raises NoOracle unless they come from a short list of values."""
+    """Returns the formula that no two items are equal. Raises NoOracle unless they come from a short list of
+    values."""
     longest, items = schema.get("maxItems"), schema.get("items")
     if isinstance(longest, int) and longest <= 1:
         return TRUE

@@ -21,7 +21,7 @@ class Members:
         self._beginnings: dict[Names, Beginnings] = {}
 
     def name(self, frame: Object) -> Formula | None:
-        """The formula of the names that may come next; None if there is none."""
+        """Returns the formula of the names that may come next; None if there is none."""
         key = (frame.formulas, frame.listed, frame.seen, frame.orders)
         if key not in self._names:
             formula = disjunction(self._kinds_of_names(frame))
@@ -30,7 +30,7 @@ class Members:
         return self._names[key]
 
     def _kinds_of_names(self, frame: Object) -> list[Formula]:
-        """The listed names that may come next, and each kind of other names, as formulas."""
+        """Returns the listed names that may come next, and each kind of other names, as formulas."""
         values = self._values
         good = frozenset(name for name in frame.listed - frame.seen if self.member(frame, name) is not None)
         found = [values.schemas.is_one_of(good)]
@@ -45,8 +45,8 @@ class Members:
     def member(
         self, frame: Object, name: str | None, answers: dict[Formula, bool] | None = None
     ) -> Part | None:
-        """What is asked of the value behind a name (None: one that is not listed, of which the answers are
-        given); None if the object cannot be completed with any."""
+        """Returns what is asked of the value behind a name (None: one that is not listed, of which the
+        answers are given); None if the object cannot be completed with any."""
         values = self._values
         known = values.answers_of(frame.formulas, name) if name is not None else answers or {}
         seen = self.seen_behind(frame, name)
@@ -54,13 +54,13 @@ class Members:
         return values.wanted(part, lambda formula: values.object_can_end(formula, frame.listed, seen))
 
     def seen_behind(self, frame: Object, name: str | None) -> Names:
-        """The listed names that may not come behind a name (None: one that is not listed)."""
+        """Returns the listed names that may not come behind a name (None: one that is not listed)."""
         if name is None:
             return frame.listed if self._layout.unlisted == "last" else frame.seen
         return frame.seen.union((name,), *(_not_behind(name, order) for order in frame.orders))
 
     def beginnings(self, names: Names) -> Beginnings:
-        """Every beginning of the UTF-8 of these names, and the bytes behind it."""
+        """Returns every beginning of the UTF-8 of these names, and the bytes behind it."""
         found = self._beginnings.get(names)
         if found is None:
             texts = [name.encode("utf-8", "surrogatepass") for name in names]
@@ -75,8 +75,8 @@ class Members:
 
 
 def _not_behind(name: str, order: Order) -> tuple[str, ...]:
-    """The names of an order that may not come behind the name; a name that it does not have comes behind all
-    of them, unless where it is there the order says nothing."""
+    """Returns the names of an order that may not come behind the name; a name that it does not have comes
+    behind all of them, unless where it is there the order says nothing."""
     if name in order.names:
         return order.names[: order.names.index(name) + 1]
     return () if order.is_closed else order.names

@@ -28,7 +28,7 @@ class Order(NamedTuple):
 
 
 def useful_names(formula: Formula, free: Names) -> Names:
-    """The names of `free` whose members can help to make the formula true."""
+    """Returns the names of `free` whose members can help to make the formula true."""
     helping, hindering = polarity(formula)
     if any(isinstance(value, AtLeastProperties) for value in helping):
         return free
@@ -38,13 +38,13 @@ def useful_names(formula: Formula, free: Names) -> Names:
 
 
 def without_name(formula: Formula, name: str) -> Formula:
-    """The formula if no member has this name."""
+    """Returns the formula if no member has this name."""
     value = HasName(name)
     return rewritten(formula, lambda _: FALSE, frozenset((value,))) if value in formula.atoms else formula
 
 
 def listed_names(*formulas: Formula) -> Names:
-    """The names that the formulas list: none of them may be there twice."""
+    """Returns the names that the formulas list: none of them may be there twice."""
     names: set[str] = set()
     for value in atoms_of(formulas):
         if isinstance(value, HasName):
@@ -77,8 +77,8 @@ def places_of_names(document: Any) -> dict[str, int]:
 def names_in_order(
     formulas: tuple[Formula, ...], places: Mapping[str, int], applied: Applied, required_first: bool = False
 ) -> tuple[str, ...]:
-    """The names that the formulas list, in the order in which the schema lists them: those for whose values
-    they ask something, then those that must or must not be there.
+    """Returns the names that the formulas list, in the order in which the schema lists them: those for whose
+    values they ask something, then those that must or must not be there.
 
     What one list says comes in its order; several come as the schema applies them, or where it does not
     apply one with the other by the places of their names in the schema (`places_of_names`), never by the
@@ -101,11 +101,12 @@ def names_in_order(
 def orders_of_names(
     formulas: tuple[Formula, ...], schemas: Schemas, required_first: bool
 ) -> tuple[Order, ...]:
-    """The orders that the alternatives of the formulas give to the names that they list, each once: a library
-    that writes each alternative of an `anyOf` by itself has the names of each in an order of its own. Where
-    several lists hold together (`allOf`, or `$ref` beside `properties`), the order of these is free, so they
-    are taken the other way round too. Names that no alternative lists, and that must or must not be there,
-    come last in each. With `required_first`, names that an alternative asks for come before its others."""
+    """Returns the orders that the alternatives of the formulas give to the names that they list, each once: a
+    library that writes each alternative of an `anyOf` by itself has the names of each in an order of its own.
+    Where several lists hold together (`allOf`, or `$ref` beside `properties`), the order of these is free, so
+    they are taken the other way round too. Names that no alternative lists, and that must or must not be
+    there, come last in each. With `required_first`, names that an alternative asks for come before its
+    others."""
     places, applied = schemas.places, schemas.applied
     kinds = (AllMembers, HasName) if required_first else (AllMembers,)
     alternatives = dict.fromkeys(each for formula in formulas for each in _alternatives(formula, kinds))
@@ -126,33 +127,33 @@ def orders_of_names(
 
 
 def _lists(atoms: Iterable[Any], places: Mapping[str, int], applied: Applied) -> list[AllMembers]:
-    """The lists among the atoms that order their names, as the schema applies them, else by the places of
-    these."""
+    """Returns the lists among the atoms that order their names, as the schema applies them, else by the
+    places of these."""
     lists = [value for value in atoms if isinstance(value, AllMembers) and value not in applied.unordered]
     lists.sort(key=lambda value: (_places(value.by_name, places), [*value.by_name]))
     return applied.in_order(lists)
 
 
 def _joined(lists: Sequence[AllMembers], alone: Iterable[str], required: Set[str]) -> tuple[str, ...]:
-    """The names of the lists, then those that stand alone; of all these the required ones first."""
+    """Returns the names of the lists, then those that stand alone; of all these the required ones first."""
     names = dict.fromkeys([*(name for one in lists for name in one.by_name), *alone])
     return tuple(sorted(names, key=lambda name: name not in required))
 
 
 def _alone(atoms: Iterable[Any], places: Mapping[str, int]) -> list[str]:
-    """The names that must or must not be there, by their places."""
+    """Returns the names that must or must not be there, by their places."""
     names = [value.name for value in atoms if isinstance(value, HasName)]
     return sorted(names, key=lambda name: (_places([name], places), name))
 
 
 def _places(names: Iterable[str], places: Mapping[str, int]) -> tuple[int, ...]:
-    """The place of each name; of one that has none, the number of all."""
+    """Returns the place of each name; of one that has none, the number of all."""
     return tuple(places.get(name, len(places)) for name in names)
 
 
 def _alternatives(formula: Formula, kinds: tuple[type, ...]) -> tuple[frozenset[Any], ...]:
-    """The atoms of these kinds of each alternative of the formula, those that it excludes left out; where
-    there are more than MOST_ALTERNATIVES, each list of names by itself."""
+    """Returns the atoms of these kinds of each alternative of the formula, those that it excludes left out;
+    where there are more than MOST_ALTERNATIVES, each list of names by itself."""
     if formula.kind == "atom":
         return (frozenset(value for value in formula.parts if isinstance(value, kinds)),)
     if formula.kind == "or":

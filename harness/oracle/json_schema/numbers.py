@@ -79,8 +79,8 @@ class Numbers:
         self._can_end: dict[tuple[Formula, Literal], bool] = {}
 
     def after(self, literal: Literal, character: str, formulas: Formulas) -> Literal | None:
-        """A literal that goes on like the given one with one more character; None where no number goes on
-        so."""
+        """Returns a literal that goes on like the given one with one more character; None where no number
+        goes on so."""
         kind = "1" if character in "123456789" else "e" if character == "E" else character
         phase = _NEXT[literal.phase].get(kind)
         if phase is None or (phase == "e" and self._exponents == "none"):
@@ -120,8 +120,8 @@ class Numbers:
         return answer
 
     def ends(self, formulas: Formulas, literal: Literal) -> tuple[bool, ...] | None:
-        """Which of the formulas are true of the number if the literal ends here; None where it may not end,
-        or the first of them is not true."""
+        """Returns which of the formulas are true of the number if the literal ends here; None where it may
+        not end, or the first of them is not true."""
         if literal.phase not in ENDS or self._ends_with_zero(literal):
             return None
         if literal.turns:
@@ -172,7 +172,8 @@ class Numbers:
         return found
 
     def _kind(self, literal: Literal, formulas: Formulas) -> Hashable:
-        """Equal for literals without an exponent that every continuation makes right or wrong alike.
+        """Returns a key that is equal for literals without an exponent that every continuation makes right or
+        wrong alike.
 
         The value is compared with a bound by its size (the place of its first digit) and, where that is the
         bound's too, digit by digit. Of the numbers that are listed it only matters which ones go on with the
@@ -197,7 +198,7 @@ class Numbers:
     # ------------------------------------------------------------------------------------------- exponents
 
     def _turns(self, literal: Literal, formulas: Formulas) -> Turns:
-        """What the literal's digits are worth with each exponent."""
+        """Returns what the literal's digits are worth with each exponent."""
         if literal.digits == 0:
             return ((0, _answers(formulas, literal, 0, False)),)
         measures = self._measures_of(formulas)
@@ -241,8 +242,8 @@ class _Measures:
                 self._beginning.setdefault(digits[:end], []).append(value)
 
     def listed_behind(self, digits: str, is_negative: bool) -> tuple[Hashable, ...]:
-        """The listed numbers of this sign of which the digits may go on like these; with how many of them
-        were read."""
+        """Returns the listed numbers of this sign of which the digits may go on like these; with how many of
+        them were read."""
         shorter = digits.rstrip("0")
         found = [(value, len(digits)) for value in self._beginning.get(digits, ())]
         if shorter != digits:
@@ -250,19 +251,21 @@ class _Measures:
         return tuple(pair for pair in found if (pair[0] < 0) == is_negative)
 
     def compared_with(self, digits: str) -> list[Fraction]:
-        """The sizes of all bounds but 0, and of those listed numbers that these digits can be equal to."""
+        """Returns the sizes of all bounds but 0, and of those listed numbers that these digits can be equal
+        to."""
         return self._bounds + [abs(value) for value in self._equal.get(digits.rstrip("0"), ())]
 
 
 def _without_point(number: Fraction) -> int:
-    """The number times the least power of ten that makes it an integer."""
+    """Returns the number times the least power of ten that makes it an integer."""
     while number.denominator != 1:
         number *= 10
     return number.numerator
 
 
 def _compared(digits: str, bound: str) -> int | str:
-    """How digits that may go on compare with a bound's: above it, below it, or equal in so many digits."""
+    """Returns how digits that may go on compare with a bound's: above it, below it, or equal in so many
+    digits."""
     for own, other in zip(digits, bound, strict=False):
         if own != other:
             return "above" if own > other else "below"
@@ -270,7 +273,7 @@ def _compared(digits: str, bound: str) -> int | str:
 
 
 def _answers(formulas: Formulas, literal: Literal, exponent: int, is_spelled: bool) -> tuple[bool, ...]:
-    """Which formulas are true of the number that the literal is with this exponent."""
+    """Returns which formulas are true of the number that the literal is with this exponent."""
     value = literal.digits * Fraction(10) ** (exponent - literal.places)
     is_minus_zero = literal.is_negative and not value
     value = -value if literal.is_negative else value
@@ -278,7 +281,7 @@ def _answers(formulas: Formulas, literal: Literal, exponent: int, is_spelled: bo
 
 
 def _first_exponent(literal: Literal, bound: Fraction) -> int:
-    """The least exponent with which the literal's size is not below the bound."""
+    """Returns the least exponent with which the literal's size is not below the bound."""
     ratio = bound / literal.digits
     exponent = len(str(ratio.numerator)) - len(str(ratio.denominator)) - 1
     while Fraction(10) ** exponent < ratio:
@@ -287,7 +290,7 @@ def _first_exponent(literal: Literal, bound: Fraction) -> int:
 
 
 def _least_exponent(number: Fraction) -> int | None:
-    """The least exponent of ten that makes the number an integer; None if there is none."""
+    """Returns the least exponent of ten that makes the number an integer; None if there is none."""
     exponents, rest = [], number.denominator
     for prime in (2, 5):
         count, above = 0, number.numerator
@@ -300,7 +303,7 @@ def _least_exponent(number: Fraction) -> int | None:
 
 
 def _by_size(turns: Turns, is_small: bool) -> Turns:
-    """The turns by the size of an exponent that is positive or, if it `is_small`, negative."""
+    """Returns the turns by the size of an exponent that is positive or, if it `is_small`, negative."""
     place = max((place for place, (first, _) in enumerate(turns) if first <= 0), default=0)
     found = [(0, turns[place][1])]
     if is_small:

@@ -53,7 +53,7 @@ class Part(NamedTuple):
 
 
 def behind(part: Part, answers: dict[Formula, bool]) -> tuple[Formula, ...]:
-    """The formulas of the whole behind a part of which the answers are known."""
+    """Returns the formulas of the whole behind a part of which the answers are known."""
     if not part.effects:
         return part.before
     becomes = {
@@ -65,7 +65,7 @@ def behind(part: Part, answers: dict[Formula, bool]) -> tuple[Formula, ...]:
 
 
 def simple_items(formula: Formula) -> Formula:
-    """The formula without atoms that ask nothing of further items."""
+    """Returns the formula without atoms that ask nothing of further items."""
 
     def of(value: Any) -> Formula:
         return (
@@ -76,7 +76,7 @@ def simple_items(formula: Formula) -> Formula:
 
 
 def next_item(formulas: tuple[Formula, ...]) -> Part:
-    """What is asked of the next item of an array."""
+    """Returns what is asked of the next item of an array."""
     effects: dict[Effect, None] = {}
 
     def of(value: Any) -> Formula:
@@ -108,13 +108,13 @@ Answers: TypeAlias = Mapping[Formula, bool | None]
 
 
 def questions_of(effects: Iterable[Effect]) -> tuple[Formula, ...]:
-    """What is asked of the part, each question once."""
+    """Returns what is asked of the part, each question once."""
     return tuple(dict.fromkeys(effect.question for effect in effects))
 
 
 def without_choice(questions: tuple[Formula, ...], good: list[tuple[bool, ...]]) -> list[Answers]:
-    """Fewer combinations that stand for the same ones: a question gets None in all of them if each good
-    combination is good with its other answer too."""
+    """Returns fewer combinations that stand for the same ones: a question gets None in all of them if each
+    good combination is good with its other answer too."""
     left: dict[tuple[bool | None, ...], None] = dict.fromkeys(good)
     for place in range(len(questions)):
         without = {tuple(value for at, value in enumerate(answers) if at != place) for answers in left}
@@ -124,7 +124,7 @@ def without_choice(questions: tuple[Formula, ...], good: list[tuple[bool, ...]])
 
 
 def all_of(answers: Answers) -> Formula:
-    """True of the values that give these answers."""
+    """Returns the formula that is true of the values that give these answers."""
     return conjunction(
         question if answer else negation(question)
         for question, answer in answers.items()
@@ -133,12 +133,12 @@ def all_of(answers: Answers) -> Formula:
 
 
 def atoms_of(formulas: tuple[Formula, ...]) -> frozenset[Any]:
-    """The atoms of all of them."""
+    """Returns the atoms of all of them."""
     return frozenset().union(*(formula.atoms for formula in formulas)) if formulas else frozenset()
 
 
 def atoms_in_order(formulas: tuple[Formula, ...]) -> list[Any]:
-    """The atoms of all of them, in the order in which they stand there first."""
+    """Returns the atoms of all of them, in the order in which they stand there first."""
     found: dict[Any, None] = {}
     seen: set[Formula] = set()
     waiting = list(formulas)[::-1]

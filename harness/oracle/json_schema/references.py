@@ -48,7 +48,8 @@ class References:
         return resolver
 
     def followed(self, keyword: str, target: str, resolver: Any) -> tuple[Any, Any]:
-        """The subschema that `$ref`, `$dynamicRef` or `$recursiveRef` stands for, and the resolver within it.
+        """Returns the subschema that `$ref`, `$dynamicRef` or `$recursiveRef` stands for, and the resolver
+        within it.
 
         Raises NoOracle where that is not in the schema, is none, or hangs on the way on which the reference
         was reached.
@@ -63,8 +64,8 @@ class References:
 
     @cached_property
     def _checked(self) -> dict[int, Any]:
-        """The schemas that are known to be right, by their ids: at first those at which the meta-schema has
-        looked, which are not all that a reference can point to."""
+        """Returns the schemas that are known to be right, by their ids: at first those at which the
+        meta-schema has looked, which are not all that a reference can point to."""
         found: dict[int, Any] = {}
         waiting = [self._specification.create_resource(self._document)]
         for resource in waiting:
@@ -74,7 +75,7 @@ class References:
 
     @cached_property
     def _anchors(self) -> list[str]:
-        """The names of the dynamic anchors, and of what looks like one."""
+        """Returns the names of the dynamic anchors, and of what looks like one."""
         return [name for name in _values_of(self._document, "$dynamicAnchor") if isinstance(name, str)]
 
     def _followed(self, keyword: str, target: str, resolver: Any) -> tuple[Any, Any]:
@@ -108,7 +109,7 @@ class References:
 
 
 def _values_of(document: Any, keyword: str) -> Iterator[Any]:
-    """What stands beside the keyword, wherever that is in the document."""
+    """Yields what stands beside the keyword, wherever that is in the document."""
     waiting = [document]
     while waiting:
         value = waiting.pop()

@@ -99,7 +99,7 @@ class Schemas:
     # ------------------------------------------------------------------------------------------- references
 
     def named(self, name: Hashable) -> Formula:
-        """The formula that a reference stands for."""
+        """Returns the formula that a reference stands for."""
         made = self._made.get(name)
         if made is None:
             # Only while it is made: a formula holds references, not what they stand for.
@@ -117,7 +117,8 @@ class Schemas:
         return made
 
     def defined(self, name: Hashable, make: Callable[[], Formula]) -> Formula:
-        """A reference to a formula that is made when it is looked up, so that it may refer to itself."""
+        """Returns a reference to a formula that is made when it is looked up, so that it may refer to
+        itself."""
         self._makers.setdefault(name, make)
         return reference(name)
 
@@ -125,7 +126,7 @@ class Schemas:
         return self._of_contents(*self.references.followed(keyword, target, resolver))
 
     def _of_contents(self, contents: Any, resolver: Any) -> Formula:
-        """A reference to the formula of a schema; the resolver is the one within it."""
+        """Returns a reference to the formula of a schema; the resolver is the one within it."""
         name = id(contents)
         if name not in self._found:
             self._found[name] = (contents, resolver)
@@ -133,7 +134,7 @@ class Schemas:
         return reference(name)
 
     def restricted(self, formula: Formula, kind: JsonType) -> Formula:
-        """What the formula asks of a value of one type, with references looked up.
+        """Returns what the formula asks of a value of one type, with references looked up.
 
         Raises NoOracle for a schema that is defined by itself alone.
         """
@@ -168,8 +169,8 @@ class Schemas:
     # --------------------------------------------------------------------------------------------- keywords
 
     def formula(self, schema: Any, resolver: Any, is_inside: bool = False) -> Formula:
-        """What a schema asks of a value. The resolver is the one around the schema, or if it `is_inside` the
-        one within it."""
+        """Returns what a schema asks of a value. The resolver is the one around the schema, or if it
+        `is_inside` the one within it."""
         if isinstance(schema, bool):
             return constant(schema)
         if not isinstance(schema, dict):
@@ -206,7 +207,7 @@ class Schemas:
         return conjunction(asked)
 
     def asking(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The keywords of a schema without those that are left out."""
+        """Returns the keywords of a schema without those that are left out."""
         if not self.without:
             return schema
         return {keyword: value for keyword, value in schema.items() if keyword not in self.without}
@@ -228,7 +229,8 @@ class Schemas:
         return ()  # an annotation, or a keyword that the draft does not know
 
     def later(self, schema: Any, resolver: Any) -> Formula:
-        """The formula of a subschema of a part of the value; a reference to it unless it is a boolean."""
+        """Returns the formula of a subschema of a part of the value; a reference to it unless it is a
+        boolean."""
         if schema is True or schema == {}:
             return TRUE
         if schema is False:
@@ -238,7 +240,7 @@ class Schemas:
     # ----------------------------------------------------------------------------------- values and strings
 
     def enumeration(self, values: list[Any]) -> Formula:
-        """The value is one of these."""
+        """Returns the formula that the value is one of these."""
         if not isinstance(values, list):
             raise NoOracle("an enum is no list")
         texts = frozenset(value for value in values if isinstance(value, str))
@@ -250,7 +252,7 @@ class Schemas:
         return disjunction(parts)
 
     def equals(self, value: Any) -> Formula:
-        """The value is this one."""
+        """Returns the formula that the value is this one."""
         if value is None:
             return is_type("null")
         if isinstance(value, bool):
@@ -268,16 +270,16 @@ class Schemas:
         return conjunction([is_type("object"), *present, atom(AllMembers(named, (), FALSE))])
 
     def is_one_of(self, texts: frozenset[str]) -> Formula:
-        """The string is one of these; a text with a lone surrogate is none."""
+        """Returns the formula that the string is one of these; a text with a lone surrogate is none."""
         return atom(IsOneOfTexts(frozenset(text.encode() for text in texts if is_text(text))))
 
     def consists_of(self, characters: Ranges) -> Formula:
-        """The string has no other characters."""
+        """Returns the formula that the string has no other characters."""
         listed = "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in characters)
         return self.whole(f"[{listed}]*" if listed else "")
 
     def finds(self, pattern: str) -> Formula:
-        """The ECMA-262 pattern matches somewhere in the string."""
+        """Returns the formula that the ECMA-262 pattern matches somewhere in the string."""
         return self.matches(self.search(pattern))
 
     def search(self, pattern: str) -> int:
@@ -291,7 +293,8 @@ class Schemas:
         return self._numbers[key]
 
     def whole(self, pattern: str) -> Formula:
-        """The string as a whole matches one of our own patterns of the `regex` library."""
+        """Returns the formula that the string as a whole matches one of our own patterns of the `regex`
+        library."""
         key = ("match", pattern)
         if key not in self._numbers:
             self._numbers[key] = self._add(known_automaton(pattern))
@@ -303,6 +306,6 @@ class Schemas:
         return len(self.automata) - 1
 
     def matches(self, number: int) -> Formula:
-        """The string is in the language of an automaton."""
+        """Returns the formula that the string is in the language of an automaton."""
         start = self.automata[number].start
         return atom(InLanguage(number, start)) if start else FALSE

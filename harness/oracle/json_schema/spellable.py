@@ -24,7 +24,8 @@ from harness.oracle.utf8 import EVERY
 
 
 def spellable_values(schemas: Schemas, layout: Layout) -> Formula:
-    """True of the values that the layout can spell; of a number, whether the literal is one of the layout."""
+    """Returns the formula that is true of the values that the layout can spell; of a number it says whether
+    the literal is one of the layout."""
     asked = _of_scalars(schemas, layout)
     if layout.unlisted == "never":
         asked = conjunction([asked, _only_listed(schemas, (schemas.root,), layout.further_items)])
@@ -32,7 +33,8 @@ def spellable_values(schemas: Schemas, layout: Layout) -> Formula:
 
 
 def _of_scalars(schemas: Schemas, layout: Layout) -> Formula:
-    """All strings and numbers, at any depth, are such that the layout can spell them."""
+    """Returns the formula that all strings and numbers, at any depth, are such that the layout can spell
+    them."""
     asked: list[Formula] = []
     spelled = characters(layout)
     if spelled != EVERY:
@@ -54,14 +56,15 @@ def _of_scalars(schemas: Schemas, layout: Layout) -> Formula:
 
 
 def _below(formula: Formula) -> tuple[Formula, Formula]:
-    """Every item of an array, and every member of an object, satisfies the formula."""
+    """Returns the formulas that every item of an array, and every member of an object, satisfies the given
+    one."""
     return if_type("array", atom(AllItems((), formula))), if_type("object", atom(AllMembers((), (), formula)))
 
 
 def _only_listed(schemas: Schemas, formulas: tuple[Formula, ...], further_items: bool) -> Formula:
-    """No object of a value has a name that none of the formulas lists that could apply to the object: none of
-    these for the value itself. Without `further_items`, no array has items behind those that the formulas
-    list one by one, unless one of them asks something of the others."""
+    """Returns the formula that no object of a value has a name that none of the formulas lists that could
+    apply to the object: none of these for the value itself. Without `further_items`, no array has items
+    behind those that the formulas list one by one, unless one of them asks something of the others."""
 
     def below(found: list[Formula]) -> Formula:
         speaking = tuple(dict.fromkeys(each for each in found if each not in (TRUE, FALSE)))
@@ -100,7 +103,7 @@ def _only_listed(schemas: Schemas, formulas: tuple[Formula, ...], further_items:
 
 
 def _asked_of(schemas: Schemas, formulas: tuple[Formula, ...], name: str) -> list[Formula]:
-    """What any of the formulas asks of the member with this name."""
+    """Returns what any of the formulas asks of the member with this name."""
     found: list[Formula] = []
     for value in atoms_in_order(formulas):
         if isinstance(value, AllMembers):

@@ -55,8 +55,8 @@ UTF8 = _utf8()
 
 @cache
 def of_raw_characters(raw: Ranges) -> tuple[list[list[int]], list[int]]:
-    """For strings in which only these characters may stand as they are: UTF8, with further rows for what must
-    follow the first bytes of characters of which only some may; and the row of first bytes."""
+    """Returns, for strings in which only these characters may stand as they are, UTF8 with further rows for
+    what must follow the first bytes of characters of which only some may; and the row of first bytes."""
     table = [*UTF8]
     numbers: dict[frozenset[tuple[ByteRange, ...]], int] = {}
 
@@ -89,7 +89,7 @@ ONE_KIND: ByteKinds = bytes(256)
 
 
 def byte_kinds(row: Iterable[Hashable]) -> ByteKinds:
-    """The kinds of bytes for each of which the row has another value."""
+    """Returns the kinds of bytes for each of which the row has another value."""
     numbers: dict[Hashable, int] = {}
     return bytes([numbers.setdefault(value, len(numbers)) for value in row])
 
@@ -119,7 +119,7 @@ class Strings:
         self._runs: dict[tuple[ByteKinds, int], tuple[tuple[int, int, int], ...]] = {}
 
     def simple(self, formula: Formula) -> Formula:
-        """The formula without automata that accept for good."""
+        """Returns the formula without automata that accept for good."""
         found = self._simple.get(formula)
         if found is None:
             found = self._simple[formula] = rewritten(formula, self._settled)
@@ -159,8 +159,8 @@ class Strings:
     # ------------------------------------------------------------------------------------------- byte by byte
 
     def after_byte(self, formula: Formula, byte: int, is_first: bool) -> Formula:
-        """What is asked of the rest behind one more byte, without automata that accept for good; `is_first`:
-        it begins a character."""
+        """Returns what is asked of the rest behind one more byte, without automata that accept for good;
+        `is_first`: it begins a character."""
         if not formula.atoms:
             return formula
         key = (formula, byte, is_first)
@@ -186,7 +186,7 @@ class Strings:
         return FALSE if state == DEAD else self._settled(InLanguage(value.automaton, state))
 
     def after_text(self, formula: Formula, text: bytes) -> Formula:
-        """What is asked of the rest behind whole characters."""
+        """Returns what is asked of the rest behind whole characters."""
         for byte in text:
             formula = self.after_byte(formula, byte, byte & 0xC0 != 0x80)
         return formula
@@ -260,7 +260,7 @@ class Strings:
     # ----------------------------------------------------------------------------------------- kinds of bytes
 
     def kinds(self, atoms: frozenset[Any]) -> ByteKinds:
-        """The kinds of bytes that these atoms tell apart."""
+        """Returns the kinds of bytes that these atoms tell apart."""
         found = self._kinds.get(atoms)
         if found is None:
             found = ONE_KIND
@@ -285,7 +285,7 @@ class Strings:
         return found
 
     def different(self, atoms: frozenset[Any], within: int) -> tuple[int, ...]:
-        """One byte of each kind that the atoms tell apart, of those that may come here."""
+        """Returns one byte of each kind that the atoms tell apart, of those that may come here."""
         kinds = self.kinds(atoms)
         found = self._samples.get((kinds, within))
         if found is None:
@@ -297,8 +297,8 @@ class Strings:
         return found
 
     def runs(self, kinds: ByteKinds, within: int) -> tuple[tuple[int, int, int], ...]:
-        """The first and the last byte of each run of bytes that may come next in a character that stands as
-        it is, and lead to the same; and what must then follow within it."""
+        """Returns the first and the last byte of each run of bytes that may come next in a character that
+        stands as it is, and lead to the same; and what must then follow within it."""
         found = self._runs.get((kinds, within))
         if found is None:
             row = self.within[within] if within else self.first

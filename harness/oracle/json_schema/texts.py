@@ -29,9 +29,9 @@ class Texts:
         self._ranges: dict[tuple[Formula, int, int], bool] = {}
 
     def after(self, frame: Text, begun: Beginnings) -> Iterator[tuple[int, int, Text | None]]:
-        """What follows behind each byte that may come next, as the first and the last of bytes with the same
-        behind them; None behind the quotation mark that ends the string. `begun` are the beginnings of the
-        names that are listed, for the name of a member."""
+        """Yields what follows behind each byte that may come next, as the first and the last of bytes with
+        the same behind them; None behind the quotation mark that ends the string. `begun` are the beginnings
+        of the names that are listed, for the name of a member."""
         if frame.escape:
             yield from ((byte, byte, following) for byte, following in self._in_escape(frame, begun))
             return
@@ -135,8 +135,8 @@ class Texts:
 
 
 def _surrogate(bits: int, count: int) -> int:
-    """The first `count` hexadecimal digits of a UTF-16 unit, or those of one that is a surrogate, or none,
-    as well as it."""
+    """Returns the first `count` hexadecimal digits of a UTF-16 unit, or those of one that is a surrogate, or
+    none, as well as it."""
     if count == 1:
         return bits if bits == 0xD else 0
     begins = bits >> 4 * (count - 2)
@@ -144,7 +144,8 @@ def _surrogate(bits: int, count: int) -> int:
 
 
 def _points(first: int, last: int, high: int | None = None) -> Ranges:
-    """The characters that a UTF-16 unit between these two begins or, behind a high surrogate, ends."""
+    """Returns the characters that a UTF-16 unit between these two begins or, behind a high surrogate,
+    ends."""
     if high is not None:
         low, up = max(first, 0xDC00), min(last, 0xDFFF)
         base = 0x10000 + ((high - 0xD800) << 10) - 0xDC00

@@ -38,7 +38,7 @@ class Evaluated(NamedTuple):
 
 
 def unevaluated_members(schemas: Schemas, schema: Mapping[str, Any], resolver: Any) -> Formula:
-    """What `unevaluatedProperties` asks of an object that satisfies all keywords beside it."""
+    """Returns what `unevaluatedProperties` asks of an object that satisfies all keywords beside it."""
     wanted = schemas.later(schema["unevaluatedProperties"], resolver)
     beside = {name: value for name, value in schema.items() if name != "unevaluatedProperties"}
 
@@ -57,7 +57,7 @@ def unevaluated_members(schemas: Schemas, schema: Mapping[str, Any], resolver: A
 
 
 def unevaluated_items(schemas: Schemas, schema: Mapping[str, Any], resolver: Any) -> Formula:
-    """What `unevaluatedItems` asks of an array that satisfies all keywords beside it."""
+    """Returns what `unevaluatedItems` asks of an array that satisfies all keywords beside it."""
     wanted = schemas.later(schema["unevaluatedItems"], resolver)
     beside = {name: value for name, value in schema.items() if name != "unevaluatedItems"}
 
@@ -70,7 +70,7 @@ def unevaluated_items(schemas: Schemas, schema: Mapping[str, Any], resolver: Any
 
 
 def _by_conditions(evaluated: Iterable[Evaluated], rest: Any) -> Formula:
-    """For each combination of conditions, what is asked where exactly those hold."""
+    """Returns, for each combination of conditions, what is asked where exactly those hold."""
     entries = list(evaluated)
     always = [entry for entry in entries if entry.condition is TRUE]
     if any(entry.is_all for entry in always):
@@ -143,9 +143,9 @@ def _of_items(
 def _in_place(
     schemas: Schemas, schema: Mapping[str, Any], resolver: Any, condition: Formula, above: tuple[int, ...]
 ) -> Iterator[tuple[Formula, Any, Any, tuple[int, ...]]]:
-    """The subschemas that are applied to the value itself: the condition under which they accept it, the
-    subschema, the resolver within it, and the references followed to it. The given resolver is the one within
-    the schema."""
+    """Yields the subschemas that are applied to the value itself: the condition under which they accept it,
+    the subschema, the resolver within it, and the references followed to it. The given resolver is the one
+    within the schema."""
 
     def branch(below: Any, *conditions: Formula) -> tuple[Formula, Any, Any, tuple[int, ...]]:
         return conjunction([condition, *conditions]), below, schemas.references.inside(below, resolver), above

@@ -169,7 +169,7 @@ class Values:
         names = sorted(free, key=lambda name: (name not in required, name))
 
         def following(here: Formula, count: int) -> Iterator[tuple[Formula, int]]:
-            """What can be asked behind one more decision, of which `count` names were."""
+            """Yields what can be asked behind one more decision, of which `count` names were."""
             if count == len(names):
                 for part in self._other_members(here, listed):
                     yield from ((after, count) for (after,) in self._after_parts(part))
@@ -195,8 +195,8 @@ class Values:
         return False
 
     def _required_can_come(self, formula: Formula, free: Names) -> bool:
-        """The answer for a formula that wants some names and something of all members: no other member helps,
-        and of these each must be possible by itself."""
+        """Returns the answer for a formula that wants some names and something of all members: no other
+        member helps, and of these each must be possible by itself."""
         required = {value.name for value in formula.atoms if isinstance(value, HasName)}
         others = conjunction(part for part in parts_of(formula) if not isinstance(part.parts[0], HasName))
         return required <= free and all(self._can_come(others, name) for name in required)
@@ -213,14 +213,14 @@ class Values:
         return self.exists(found)
 
     def _other_members(self, formula: Formula, listed: Names) -> Iterator[Part]:
-        """Every kind of member whose name is not listed."""
+        """Yields every kind of member whose name is not listed."""
         questions = self.name_questions((formula,))
         other = self.unlisted(listed)
         for answers in self.answers(questions, other, self.string_exists):
             yield self.next_member((formula,), None, dict(zip(questions, answers, strict=True)))
 
     def unlisted(self, listed: Names) -> Formula:
-        """The formula of the names that are not listed."""
+        """Returns the formula of the names that are not listed."""
         return negation(self.schemas.is_one_of(listed)) if listed else TRUE
 
     def string_exists(self, formula: Formula) -> bool:
@@ -228,8 +228,8 @@ class Values:
         return self.strings.can_end(self._restricted(formula, "string"))
 
     def name_questions(self, formulas: tuple[Formula, ...]) -> tuple[Formula, ...]:
-        """What must be known of a name that is not listed: the patterns that match it, and whether names may
-        be so."""
+        """Returns what must be known of a name that is not listed: the patterns that match it, and whether
+        names may be so."""
         found: dict[Formula, None] = {}
         for value in atoms_of(formulas):
             if isinstance(value, AllMembers):
@@ -239,18 +239,18 @@ class Values:
         return tuple(each for each in found if each.atoms)
 
     def pattern(self, number: int) -> Formula:
-        """The formula that a string matches a pattern of names."""
+        """Returns the formula that a string matches a pattern of names."""
         return self.strings.simple(self.schemas.matches(number))
 
     def answers_of(self, formulas: tuple[Formula, ...], name: str) -> dict[Formula, bool]:
-        """The answers to the questions for one name."""
+        """Returns the answers to the questions for one name."""
         return {each: self.strings.is_true_of(each, name) for each in self.name_questions(formulas)}
 
     def next_member(
         self, formulas: tuple[Formula, ...], name: str | None, answers: dict[Formula, bool]
     ) -> Part:
-        """What is asked of the value behind a name (None: one that is not listed) of which the answers are
-        known."""
+        """Returns what is asked of the value behind a name (None: one that is not listed) of which the
+        answers are known."""
 
         def answer(question: Formula) -> bool:
             return answers[question] if question.atoms else question is TRUE
@@ -279,7 +279,7 @@ class Values:
         return Part(TRUE, (), left, tuple(effect for effect in effects if effect.fact in kept))
 
     def _changed_by(self, formula: Formula, name: str | None) -> frozenset[Hashable]:
-        """The atoms of the formula for which a member with this name means something."""
+        """Returns the atoms of the formula for which a member with this name means something."""
         found = self._of_all_members.get(formula)
         if found is None:
             found = frozenset(value for value in formula.atoms if not isinstance(value, HasName))
@@ -289,14 +289,14 @@ class Values:
     # ------------------------------------------------------------------------------------------------ parts
 
     def _after_parts(self, part: Part) -> Iterator[tuple[Formula, ...]]:
-        """What can be asked of the whole behind the part, for each combination of answers that some value
-        gives."""
+        """Yields what can be asked of the whole behind the part, for each combination of answers that some
+        value gives."""
         questions = questions_of(part.effects)
         for answers in self._answers_of_values(questions):
             yield behind(part, dict(zip(questions, answers, strict=True)))
 
     def _answers_of_values(self, questions: tuple[Formula, ...]) -> Iterator[tuple[bool, ...]]:
-        """Every combination of answers that some value gives, type by type."""
+        """Yields every combination of answers that some value gives, type by type."""
         known = self._known_answers.get(questions)
         if known is not None:
             yield from known
@@ -321,8 +321,8 @@ class Values:
     def answers(
         self, questions: tuple[Formula, ...], given: Formula, exists: Callable[[Formula], bool]
     ) -> Iterator[tuple[bool, ...]]:
-        """Every combination of answers that some value gives; true before false, so that what is wanted comes
-        first."""
+        """Yields every combination of answers that some value gives; true before false, so that what is
+        wanted comes first."""
         count = 0
         waiting: list[tuple[tuple[bool, ...], Formula]] = [((), given)]
         while waiting:
@@ -340,8 +340,8 @@ class Values:
             waiting.append(((*answers, True), conjunction([formula, question])))
 
     def wanted(self, part: Part, can_end: Callable[[Formula], bool]) -> Part | None:
-        """The part with what is wanted of it and asked about it; None if no value lets the whole
-        come true.
+        """Returns the part with what is wanted of it and asked about it; None if no value lets the whole come
+        true.
         """
         whole = part.before[0]
         # Each alternative has few questions; all combinations of the answers to those of all would be many.
@@ -361,7 +361,7 @@ class Values:
         return part._replace(wanted=wanted, asked=tuple(asked), settled=tuple(settled))
 
     def _ways(self, part: Part, whole: Formula, can_end: Callable[[Formula], bool]) -> list[Answers]:
-        """The answers about the part with which this formula of the whole can come true."""
+        """Returns the answers about the part with which this formula of the whole can come true."""
         effects = tuple(effect for effect in part.effects if effect.fact in whole.atoms)
         questions = questions_of(effects)
         alone = part._replace(before=(whole,), effects=effects)

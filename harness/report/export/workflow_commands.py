@@ -14,7 +14,8 @@ def files(result: Result) -> dict[str, str]:
 
 
 def lines(result: Result) -> list[str]:
-    """`::error title=...::text` for what fails the gate, `::warning` for what is worse without a gate."""
+    """Returns `::error title=...::text` for what fails the gate, `::warning` for what is worse without a gate
+    and, where there is neither, `::notice` for failed cases."""
     level = "error" if result.gate.verdict == "failed" else "warning"
     commands = [
         _command(level, f"GrammarBench {result.gate.verdict}", reason) for reason in result.gate.reasons
