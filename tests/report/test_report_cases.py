@@ -274,7 +274,7 @@ def test_a_page_that_would_be_too_large_is_split_and_says_so(
 
 def test_a_split_page_has_no_inline_script_and_names_only_its_own_files(run: Path, tmp_path: Path) -> None:
     (tmp_path / "assets").mkdir()
-    (tmp_path / "assets" / "cases-77.js").write_text("of an older page")
+    (tmp_path / "assets" / "cases-77.js").write_text('grammarbench("of an older page");')
     page = write_report([run], tmp_path, split=True)
     scripts = Scripts(page.read_text())
     assert scripts.elements == [({"src": "assets/report.js"}, "")]

@@ -87,7 +87,7 @@ def test_report_exits_with_3_where_the_page_says_incomplete(
         words.append(
             verdict(inputs).word
         )  # whole pages take long, and the other tests of this file look at them
-        out.write_text("a page", "utf-8")
+        out.write_text("<title>GrammarBench", "utf-8")
         return out
 
     monkeypatch.setattr("harness.report.page.page.write_report", write)
