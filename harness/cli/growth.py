@@ -82,12 +82,12 @@ def growth(options: argparse.Namespace) -> int:
     from harness.measure.growth.conclude import caching, conclusions, many_schemas
     from harness.measure.growth.record import read_growth
     from harness.measure.growth.session import GrowthRequest, measure_growth
-    from harness.report.growth import refuse_strangers, write_growth
+    from harness.report.growth import refuse_to_replace_others, write_growth
 
     began = time.monotonic()
     if options.show and options.axes:
         raise BadInput("--show draws what is stored; leave the axes out")
-    refuse_strangers(options.out or options.show)
+    refuse_to_replace_others(options.out or options.show)
     if options.out:
         measure_growth(
             GrowthRequest(

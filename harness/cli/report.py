@@ -105,7 +105,7 @@ def report(options: argparse.Namespace) -> int:
             options.runs[0], "given a report of its own", "name a folder for the page with --out DIR"
         )
     out = options.out or options.runs[0] / "report"
-    _refuse_strangers(forms, out)
+    _refuse_to_replace_others(forms, out)
     tell_of_parts(options.runs)
     written, incomplete = _write(options, forms, out)
     emit(options, lambda: _files(written), lambda: "\n".join(map(_written, written)))
@@ -114,14 +114,14 @@ def report(options: argparse.Namespace) -> int:
     return INCOMPLETE if incomplete else OK
 
 
-def _refuse_strangers(forms: list[str], out: Path) -> None:
+def _refuse_to_replace_others(forms: list[str], out: Path) -> None:
     """Raises BadInput if one of the forms would overwrite a file that we did not write."""
     from harness.report import export
     from harness.report.page import page
 
     if HTML in forms:
-        page.refuse_strangers(out)
-    export.refuse_strangers([form for form in forms if form in export.FORMS], out)
+        page.refuse_to_replace_others(out)
+    export.refuse_to_replace_others([form for form in forms if form in export.FORMS], out)
 
 
 def _write(options: argparse.Namespace, forms: list[str], out: Path) -> tuple[list[Path], list[str]]:

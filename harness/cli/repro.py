@@ -91,7 +91,7 @@ def _refuse(path: Path) -> None:
     """Raises BadInput if the script could not be written, or would overwrite another file, before the work is
     done."""
     from harness.diagnose.repro import SCRIPT
-    from harness.running.leftovers import refuse_others
+    from harness.running.leftovers import refuse_to_replace
 
     folder = path.parent
     if not folder.is_dir():
@@ -99,7 +99,7 @@ def _refuse(path: Path) -> None:
             f"{path}: cannot be written: there is no folder {folder}; make it, or give another --script"
         )
     refuse_unwritable(path, "--script")
-    refuse_others(path, SCRIPT, "--script", "script of repro")
+    refuse_to_replace(path, SCRIPT, "--script", "script of repro")
 
 
 def _write(path: Path, script: str, *, is_answer_json: bool) -> None:

@@ -18,7 +18,7 @@ from harness.report.figures.charts import Styled
 from harness.report.figures.growth_panels import growth_panels
 from harness.report.figures.printing import printing
 from harness.report.templates import asset, refuse_no_page, template_environment
-from harness.running.leftovers import refuse_others
+from harness.running.leftovers import refuse_to_replace
 from harness.text import PIPE, csv_text
 from harness.whole_files import write_whole
 
@@ -50,10 +50,10 @@ class Panelled:
     """The conclusions of each axis, an arm each."""
 
 
-def refuse_strangers(folder: Path) -> None:
+def refuse_to_replace_others(folder: Path) -> None:
     """Raises BadInput if the page or the table would overwrite a file in the folder that we did not write."""
     refuse_no_page(folder / PAGE, "folder")
-    refuse_others(folder / TABLE, ",".join(HEADS[:3]).encode(), "folder")
+    refuse_to_replace(folder / TABLE, ",".join(HEADS[:3]).encode(), "folder")
 
 
 def write_growth(grown: Grown, folder: Path) -> Path:

@@ -15,7 +15,7 @@ from harness.report.cases.failing import CASE_KINDS, KINDS
 from harness.report.page.cells import GLYPHS
 from harness.report.values import number
 from harness.rows.row import OURS, VERDICTS, contested_lines
-from harness.running.leftovers import refuse_others
+from harness.running.leftovers import refuse_to_replace
 from harness.text import counted, duration, listed, visible
 
 PAGE = rb"(?s).*<title>GrammarBench"
@@ -24,7 +24,7 @@ PAGE = rb"(?s).*<title>GrammarBench"
 
 def refuse_no_page(path: Path, option: str) -> None:
     """Raises BadInput if the page to write, which the option names, would overwrite anything but one."""
-    refuse_others(path, PAGE, option, "page of GrammarBench")
+    refuse_to_replace(path, PAGE, option, "page of GrammarBench")
 
 
 def asset(name: str) -> str:

@@ -36,7 +36,7 @@ def refuse_strangers(
             raise BadInput(f"{path} is there, is no part of a run, and would be overwritten; {otherwise}")
 
 
-def refuse_others(path: Path, ours: bytes, option: str, kind: str = "file of GrammarBench") -> None:
+def refuse_to_replace(path: Path, ours: bytes, option: str, kind: str = "file of GrammarBench") -> None:
     """Raises BadInput, which says to give another `option`, if the file to write has the name of a file of a
     run, or is there, is not empty, and does not begin as ours of that kind do: `ours` is a pattern."""
     if path.name in (*OF_A_RUN, *RECORDS):

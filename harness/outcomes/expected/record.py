@@ -26,7 +26,7 @@ from harness.rows.row import RunInfo
 from harness.rows.sample import sample
 from harness.rows.store import read_info
 from harness.running.experiment import moved_suite, suites_of_run
-from harness.running.leftovers import refuse_others
+from harness.running.leftovers import refuse_to_replace
 from harness.shape import json_line, read_bytes, shaped
 from harness.whole_files import refuse_unwritable, write_whole
 
@@ -139,7 +139,7 @@ def refuse_some_checks(folder: Path, info: RunInfo) -> None:
 def refuse_no_record(path: Path) -> None:
     """Raises BadInput if a record cannot be written to this path, or would overwrite another kind of file."""
     refuse_unwritable(path, "--record")
-    refuse_others(path, OURS, "--record", "record of outcomes")
+    refuse_to_replace(path, OURS, "--record", "record of outcomes")
 
 
 def write_record(folder: Path, path: Path) -> int:

@@ -20,7 +20,7 @@ from harness.report.export import (
     summary,
     workflow_commands,
 )
-from harness.running.leftovers import refuse_others
+from harness.running.leftovers import refuse_to_replace
 from harness.whole_files import write_whole
 
 Form = Callable[[Result], dict[str, str]]
@@ -56,11 +56,11 @@ OURS: dict[str, dict[str, bytes]] = {
 """The files of each form, and how they begin."""
 
 
-def refuse_strangers(forms: Iterable[str], out: Path) -> None:
+def refuse_to_replace_others(forms: Iterable[str], out: Path) -> None:
     """Raises BadInput if a file of one of these forms would overwrite another in the folder."""
     for form in forms:
         for name, ours in OURS.get(form, {}).items():
-            refuse_others(out / name, ours, "--out")
+            refuse_to_replace(out / name, ours, "--out")
 
 
 def write(result: Result, forms: list[str], out: Path) -> list[Path]:

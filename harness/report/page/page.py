@@ -22,7 +22,7 @@ from harness.report.page.content import Content
 from harness.report.page.inputs import Inputs, read_inputs
 from harness.report.page.section import render_tabs
 from harness.report.templates import asset, refuse_no_page, template_environment
-from harness.running.leftovers import refuse_others
+from harness.running.leftovers import refuse_to_replace
 from harness.whole_files import write_whole
 
 STYLES = ("style.css", "cases.css")
@@ -31,14 +31,14 @@ JSON, SUMMARY = "report.json", summary.FILE
 """What lies beside the page in a folder: all of its cases, and the summary of each run."""
 
 
-def refuse_strangers(out: Path) -> None:
+def refuse_to_replace_others(out: Path) -> None:
     """Raises BadInput if the page, or a file that comes beside it, would overwrite another file."""
     if out.suffix == ".html":
         refuse_no_page(out, "--out")
         return
     refuse_no_page(out / "report.html", "--out")
-    refuse_others(out / JSON, rb'\{"kind":"grammarbench report"', "--out")
-    refuse_others(out / SUMMARY, summary.OURS, "--out")
+    refuse_to_replace(out / JSON, rb'\{"kind":"grammarbench report"', "--out")
+    refuse_to_replace(out / SUMMARY, summary.OURS, "--out")
 
 
 def write_report(
@@ -52,7 +52,7 @@ def write_report(
     it. With `split`, and where one file could not hold it, scripts, styles and data lie in `assets`. `trend`:
     a history whose last runs stand beside the comparisons.
     """
-    refuse_strangers(out)
+    refuse_to_replace_others(out)
     inputs = runs if isinstance(runs, Inputs) else read_inputs(runs)
     is_alone = out.suffix == ".html"
     html, files, explored = _built(inputs, trend, split, is_alone)
