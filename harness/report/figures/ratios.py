@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from harness.measure.estimate import log_ratios, margin_of, noise_floor, per_fork
 from harness.measure.figures import Figures
-from harness.measure.record import Trace
 from harness.measure.statistics import interval, judge
 from harness.report.figures.estimates import Estimate
 from harness.report.page.inputs import Inputs, Measured
@@ -21,12 +20,6 @@ def ranked(inputs: Inputs) -> Measured | None:
     Arms of two measurements are not ranked against each other: each stands beside what ran in its own rounds.
     """
     return max(inputs.measured, key=lambda measured: len(measured.figures.arms), default=None)
-
-
-def shared_cases(figures: Figures) -> list[Trace]:
-    """Returns the cases that were measured on every arm, but for arms that solve none: with them there would
-    be no such case."""
-    return figures.common_set
 
 
 def over_reference(figures: Figures, metric: str) -> dict[str, Estimate]:

@@ -117,7 +117,7 @@ def warm(subjects: Sequence[Subject], name: str, level: float, by: Measured | No
         if subject.measured is None:
             return None
         one, arm = subject.measured
-        shared = ratios.shared_cases(one.figures)
+        shared = one.figures.common_set
         times = one.figures.structural(arm, shared or one.figures.own_set(arm))
         estimate = quantile([case[:, 0] for case in times], level)  # type: ignore[misc]
         if estimate is None or (shared and one is by):
