@@ -148,7 +148,7 @@ def walks_text(info: RunInfo) -> str:
 
 
 def run_line(out: Path, part: str, folder: Path, info: RunInfo) -> str:
-    """Size, deadline and time of one run."""
+    """Returns size, deadline and time of one run."""
     cases, instances = (sum(suite[name] for suite in info.suites.values()) for name in ("cases", "instances"))
     in_all = sum(suite.get("cases_in_all", suite["cases"]) for suite in info.suites.values())
     sizes = ", ".join(f"{name} {suite['cases']}" for name, suite in info.suites.items())

@@ -24,6 +24,9 @@ from harness.cases.case import json_text
 from harness.cases.tool_lists import format_of_custom, is_marked, may_be_request
 from harness.errors import BadInput
 
+COMMON = ("format", "output_format")
+"""The places of a format whose names are also ordinary words: they stand for one in a request only."""
+
 NEAR = 0.85
 """The likeness (difflib's ratio) from which on a key is taken for a misspelt one of a request."""
 
@@ -78,6 +81,8 @@ def _refuse_unread(request: dict[str, Any], read: Iterable[str], where: str) -> 
         held = at_place(request, place)
         if held is None or any(each.startswith(f"{place}.") for each in places):
             continue
+        if place in COMMON and not (is_marked(request) and isinstance(held, dict)):
+            continue
         what = f'{where}: "{place}"'
         if holds(object_of_text(held, what)):
             raise BadInput(f"{what} is {json_text(held)[:60]}, in which nothing is read")
@@ -111,4 +116,5 @@ def _meant(before: str, key: str) -> str:
     else:
         known = [place for place in (*ANSWERING, "schema") if "." not in place]
     close = get_close_matches(key, known, 1, NEAR)
-    return close[0] if close and close[0] != key else ""
+    # A plural is a word of its own: beside its requests a log may keep its `schemas`.
+    return close[0] if close and close[0] not in (key, key.removesuffix("s")) else ""

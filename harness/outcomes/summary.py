@@ -141,7 +141,7 @@ class CheckSummary:
 
     @property
     def looked(self) -> int:
-        """Cases of which the check said something."""
+        """Returns the number of cases of which the check said something."""
         return self.passed + self.failed
 
     @property

@@ -15,6 +15,7 @@ from harness.rows.sessions import FILE as SESSIONS
 from harness.rows.store import EXPERIMENT
 from harness.running.experiment import HEAD
 from harness.shape import bounded_lines
+from harness.whole_files import IN_PLACE
 
 OF_A_RUN = (CASES_FILE, EXPERIMENT, ROWS, SAMPLES, SESSIONS)
 """The names of the files that a run writes into its folder."""
@@ -41,7 +42,7 @@ def refuse_to_replace(path: Path, ours: bytes, option: str, kind: str = "file of
     run, or is there, is not empty, and does not begin as ours of that kind do: `ours` is a pattern."""
     if path.name in (*OF_A_RUN, *RECORDS):
         raise BadInput(f"{path}: a run's own file has this name; give another {option}")
-    if not path.is_file():
+    if not path.is_file() or path.parts[:2] in IN_PLACE:  # a stream, redirected to a file, is written to
         return
     try:
         with path.open("rb") as file:

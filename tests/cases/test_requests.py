@@ -445,6 +445,33 @@ def test_a_list_of_tools_may_have_keys_of_its_own(tmp_path: Path) -> None:
         read(tmp_path, {"tools": [WEATHER], "response_format": {"schema": CITY}})
 
 
+ORDINARY: dict[str, dict[str, Any]] = {
+    "its schemas": {"schemas": {"Order": CITY}},
+    "its formats": {"formats": {"a": 1}},
+    "a number as a format": {"format": 2},
+    "names of formats": {"output_format": ["json", "md"]},
+    "a format of what it wraps": {"config": {"format": {"date": "iso"}}},
+    "a list of what came of it": {"data": [{"messages": []}]},
+}
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+@pytest.mark.parametrize("more", [{}, {"model": "m", "messages": []}])
+def test_ordinary_words_beside_tools_refuse_no_request(
+    name: str, more: dict[str, Any], tmp_path: Path
+) -> None:
+    (case,) = read(tmp_path, {"tools": [WEATHER], **more, **ORDINARY[name]})
+    assert case.name == "weather"
+
+
+def test_a_format_is_one_in_a_request_only(tmp_path: Path) -> None:
+    """Ollama's requests have a schema there; a list of tools has what its user likes."""
+    tools = {"tools": [WEATHER], "format": {"name": "chatml"}}
+    assert [case.name for case in read(tmp_path, tools)] == ["weather"]
+    with pytest.raises(BadInput, match=r'"format" is .*, in which nothing is read'):
+        read(tmp_path, {"model": "m", "messages": [], **tools})
+
+
 @pytest.mark.parametrize("held", [[], {"required": "please fill in"}])
 @pytest.mark.parametrize("key", ["messages", "contents", "sampling_params", "tools"])
 def test_a_schema_may_have_the_key_of_a_request(key: str, held: object, tmp_path: Path) -> None:

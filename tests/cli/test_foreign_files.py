@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -103,6 +105,14 @@ def test_a_record_that_fails_after_the_walk_loses_nothing(
     told = capsys.readouterr()
     assert json.loads(told.out)["folder"] == "walked"
     assert "No space left" in told.err and "`grammarbench compare walked --record FILE`" in told.err
+
+
+def test_a_stream_that_is_redirected_to_a_file_is_written_to(run: Path) -> None:
+    with (run.parent / "out.txt").open("w+") as out:
+        print("what stands there already", file=out, flush=True)
+        words = ["compare", str(run), "--record", "/dev/stdout"]
+        done = subprocess.run([sys.executable, "-m", "harness", *words], stdout=out, check=False)
+    assert done.returncode == OK and '"arms"' in (run.parent / "out.txt").read_text()
 
 
 def test_a_comparison_replaces_a_page_only(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -58,7 +58,7 @@ class Pair:
 
     @property
     def what_is_worse(self) -> str:
-        """Which outcomes and counts are worse, in how many cases; empty if none is."""
+        """Returns which outcomes and counts are worse, in how many cases; empty if none is."""
         new_faults = sum(
             case.kind not in ("better", POLICY) and not case.depends_on_the_machine
             for case in self.outcomes.cases

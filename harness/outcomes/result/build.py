@@ -233,7 +233,7 @@ def _figures(arms: Iterable[ArmSummary]) -> Iterator[Figure]:
 
 
 def _measured(run: Path) -> Iterator[Figure]:
-    """Nanoseconds, and ratios to the reference with their intervals.
+    """Yields nanoseconds, and ratios to the reference with their intervals.
 
     An unproven ratio says why and has none: where identical code does not come out as equal, no interval can
     be believed.

@@ -48,7 +48,7 @@ class Estimate:
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """Both ends, where both are known and finite."""
+        """Returns both ends, where both are known and finite."""
         if (
             self.low is None
             or self.high is None
@@ -59,7 +59,7 @@ class Estimate:
 
     @property
     def ranked_bounds(self) -> tuple[float, float] | None:
-        """The ends that decide whether it is told from another: `bounds` with `room`."""
+        """Returns the ends that decide whether it is told from another: `bounds` with `room`."""
         bounds = self.bounds
         return None if bounds is None else (bounds[0] / self.room, bounds[1] * self.room)
 

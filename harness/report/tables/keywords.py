@@ -77,8 +77,8 @@ def keywords_text(table: TruthTable) -> str:
 
 
 def _totals(table: TruthTable) -> Iterator[tuple[str, str, list[str]]]:
-    """Section, short word, and how many keys of the section each arm has in that state; then how many of them
-    have the star. The values of a keyword, which have lines of their own, are in its line already."""
+    """Yields section, short word, and how many keys of the section each arm has in that state; then how many
+    of them have the star. The values of a keyword, which have lines of their own, are in its line already."""
     for section, keys in table.cells.items():
         lines = [line for key, line in keys.items() if not (": " in key and key.partition(": ")[0] in keys)]
         for state, (word, _) in reversed(STATES.items()):

@@ -108,7 +108,7 @@ def _once(figures: Figures, arm: str) -> Iterator[dict[str, Any]]:
 
 
 def _line(figure: str, unit: str, groups: Sequence[Values]) -> dict[str, Any]:
-    """Percentiles over all values; the interval by groups, where they are enough for one."""
+    """Returns percentiles over all values; the interval by groups, where they are enough for one."""
     if not groups:
         return {"figure": figure, "unit": unit, "n": 0}
     values = np.concatenate(list(groups))

@@ -103,8 +103,8 @@ def values(answers: Iterable[Answer], name: str) -> list[float]:
 
 
 def rates(answers: Sequence[Answer]) -> Rates | None:
-    """Rates over the time from when we began with the first request, before its connection stood, to the end
-    of the last one, answered or not; None if nothing was answered."""
+    """Returns the rates over the time from when we began with the first request, before its connection stood,
+    to the end of the last one, answered or not; None if nothing was answered."""
     good = answered(answers)
     if not good:
         return None
