@@ -27,7 +27,7 @@ from further_sessions import copy_sessions
 
 from harness.backend.arm import arm, arm_names, version_key
 from harness.errors import OK, BadInput
-from harness.outcomes.endless import EndlessCounts, endless_counts
+from harness.outcomes.endless import EndlessCounts, read_endless
 from harness.report.tables.spelling import Count, spelling_table
 from harness.rows.folder import ROWS
 from harness.rows.row import CHECKS_MODE
@@ -54,7 +54,8 @@ def labels(run: Path) -> dict[str, str]:
 def white_space(run: Path) -> dict[tuple[str, str], EndlessCounts]:
     """Returns what a run counted, by label and dialect."""
     names = labels(run)
-    return {(names[one], dialect): counts for (_, one, dialect), counts in endless_counts(run).items()}
+    counted = read_endless(run).counts
+    return {(names[one], dialect): counts for (_, one, dialect), counts in counted.items()}
 
 
 def refused(run: Path) -> dict[str, dict[str, Count]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness.backend.arm import arm_names
 from harness.checks.endless import KINDS, RUNS_END, Kind
-from harness.rows.row import CHECKS_MODE
+from harness.rows.row import CHECKS_MODE, Row
 from harness.rows.store import read_info, read_rows
 from harness.text import counted
 
@@ -49,28 +49,39 @@ class EndlessCounts:
         return f"{self.endless[kind]}/{self.possible[kind]}" if self.possible[kind] else ""
 
 
-def endless_counts(run: Path, *, whole: bool = True) -> dict[tuple[str, str, str], EndlessCounts]:
-    """Returns the counts of a run by vocabulary, name of the arm, and dialect. Raises BadInput; `whole` is
-    that of `read_rows`."""
-    names = arm_names(read_info(run).arms)
-    counts: dict[tuple[str, str, str], EndlessCounts] = {}
-    for row in read_rows(run, whole=whole):
+@dataclass
+class Endless:
+    """Takes in the rows of a run; counts what the masks of each arm let go on without end."""
+
+    names: dict[tuple[str, str, str], str]
+    """The `arm_names` of the run."""
+    counts: dict[tuple[str, str, str], EndlessCounts] = field(default_factory=dict)
+    """The counts by vocabulary, name of the arm, and dialect."""
+
+    def add(self, row: Row) -> None:
+        """Take in one row."""
         if row.mode == CHECKS_MODE and (found := row.counted.get(RUNS_END)):
-            arm = names[row.backend, row.backend_version, row.options]
-            counts.setdefault((row.vocabulary, arm, row.dialect), EndlessCounts()).add(found)
-    return counts
+            arm = self.names[row.backend, row.backend_version, row.options]
+            self.counts.setdefault((row.vocabulary, arm, row.dialect), EndlessCounts()).add(found)
+
+    def sentences(self) -> Iterator[str]:
+        """Yields one sentence for each arm and vocabulary of which it is known: can an output go on until its
+        tokens are used up, and in what, on how many cases?"""
+        totals: dict[tuple[str, str], EndlessCounts] = {}
+        for (vocabulary, arm, _), counts in self.counts.items():
+            totals.setdefault((arm, vocabulary), EndlessCounts()).merge(counts)
+        vocabularies = {vocabulary for _, vocabulary in totals}
+        for (arm, vocabulary), counts in totals.items():
+            where = f" on {vocabulary}" if len(vocabularies) > 1 else ""
+            yield f"{arm}{where}: {'; '.join(_parts(counts))}"
 
 
-def endless_sentences(run: Path, *, whole: bool = True) -> Iterator[str]:
-    """Yields one sentence for each arm and vocabulary of which it is known: can an output go on until its
-    tokens are used up, and in what, on how many cases? Raises BadInput; `whole` is that of `read_rows`."""
-    totals: dict[tuple[str, str], EndlessCounts] = {}
-    for (vocabulary, arm, _), counts in endless_counts(run, whole=whole).items():
-        totals.setdefault((arm, vocabulary), EndlessCounts()).merge(counts)
-    vocabularies = {vocabulary for _, vocabulary in totals}
-    for (arm, vocabulary), counts in totals.items():
-        where = f" on {vocabulary}" if len(vocabularies) > 1 else ""
-        yield f"{arm}{where}: {'; '.join(_parts(counts))}"
+def read_endless(run: Path) -> Endless:
+    """Returns what the masks of a run on disk let go on without end. Raises BadInput."""
+    endless = Endless(arm_names(read_info(run).arms))
+    for row in read_rows(run):
+        endless.add(row)
+    return endless
 
 
 def _parts(counts: EndlessCounts) -> Iterator[str]:

@@ -11,7 +11,7 @@ from places import ROOT
 
 from harness.cli.main import main
 from harness.diagnose.advise.max_tokens import CaseBudget, largest_budget
-from harness.outcomes.endless import EndlessCounts, endless_sentences
+from harness.outcomes.endless import EndlessCounts, read_endless
 from harness.report.tables.budgets import budgets_frame
 from harness.report.tables.endless import endless_frame
 from harness.rows.store import read_cases
@@ -58,7 +58,7 @@ def test_the_fewest_tokens_are_told_by_case(run: Path) -> None:
 
 
 def test_the_answer_is_a_sentence_for_each_backend(run: Path) -> None:
-    assert list(endless_sentences(run)) == [
+    assert list(read_endless(run).sentences()) == [
         "reference: yes, in white space (2 of 2 cases looked at); in the digits of a number (1 of "
         "1 case looked at, though the schema bounds it in 1); in a string (1 of 1 case looked at)",
         "reference:layout=compact: not in white space (0 characters at most); in a string (1 of 1 case "

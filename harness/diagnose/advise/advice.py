@@ -19,7 +19,7 @@ from harness.diagnose.advise.stored import WHOSE, StoredAdvice, stored_advice, v
 from harness.diagnose.advise.unsatisfiable import unsatisfiable_of
 from harness.errors import BadInput
 from harness.outcomes.answer import Answer, BackendAnswer, read_answer
-from harness.outcomes.endless import endless_sentences
+from harness.outcomes.endless import read_endless
 from harness.rows.folder import named_by_errors
 from harness.rows.resume import NothingToResume
 from harness.rows.store import has_begun, read_cases
@@ -210,7 +210,7 @@ def advise(
             unchanged,
             not_looked_at,
             tuple(case.name for _, case in unsatisfiable),
-            tuple(endless_sentences(folder)),
+            tuple(read_endless(folder).sentences()),
             largest_budget([case for _, case in cases], vocabulary),
         )
         write_advice(folder, advice.stored)

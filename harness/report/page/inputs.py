@@ -1,4 +1,5 @@
-"""The folders of a report, read once: runs of rows, measurements, decodings and kernels, in any mixture."""
+"""The folders of a report, the rows of each read once: runs of rows, measurements, decodings and kernels, in
+any mixture."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 
-from harness.backend.arm import version_key
+from harness.backend.arm import arm_names, version_key
 from harness.diagnose.advise.stored import WHOSE, stored_advice
 from harness.errors import BadInput
 from harness.measure.estimate import Comparison, is_proven
@@ -20,6 +21,7 @@ from harness.measure.session import conclude
 from harness.outcomes.answer import Answer, Proofs, answer_of, backends_of, together
 from harness.outcomes.constructs import KEYWORDS, derived_features
 from harness.outcomes.controls import controls
+from harness.outcomes.endless import Endless
 from harness.outcomes.outcome import walk_verdict
 from harness.outcomes.result import Noticed
 from harness.outcomes.slow_compiles import Compiles
@@ -28,6 +30,7 @@ from harness.report.cases.cases import Cases, kept_tags
 from harness.report.cases.failing import Failures, Who
 from harness.report.figures import charts
 from harness.report.page.lines import Line, RunSeen, labels
+from harness.report.tables.masks import ExactMasks
 from harness.rows.again import suite_word
 from harness.rows.row import CHECKS_MODE, Row
 from harness.rows.store import NO_END, has_rows, read_end, read_info, read_rows, read_samples
@@ -127,6 +130,10 @@ class Inputs:
     """The compiles of each of the runs."""
     proofs: list[Proofs]
     """What shows that cases of each of the runs are refused or go wrong."""
+    endless: list[Endless]
+    """What the masks of each of the runs let go on without end."""
+    masks: list[ExactMasks]
+    """How many masks of each of the runs are right."""
 
     @property
     def tried(self) -> list[Line]:
@@ -203,6 +210,8 @@ def read_inputs(folders: Sequence[Path], *, to_be_published: bool = False) -> In
     }
     compiles: list[Compiles] = []
     proofs: list[Proofs] = []
+    endless: list[Endless] = []
+    masks: list[ExactMasks] = []
     for place, folder in enumerate(folders):
         if not has_rows(folder) and (has_decoding(folder) or (folder / KERNELS).is_file()):
             continue
@@ -217,8 +226,11 @@ def read_inputs(folders: Sequence[Path], *, to_be_published: bool = False) -> In
         floors |= {(place, key) for key in left_out}
         compiles.append(Compiles(info.timeout_s))
         proofs.append(Proofs())
+        endless.append(Endless(arm_names(info.arms)))
+        masks.append(ExactMasks(info))
         takers = [_but_for(left_out, partial(taker.add, run=place)) for taker in (failures, features, cases)]
-        rows = each_taken_in(_tagged_rows(folder), *takers, compiles[-1].add, proofs[-1].add, mine.add)
+        takers += [compiles[-1].add, proofs[-1].add, endless[-1].add, masks[-1].add]
+        rows = each_taken_in(_tagged_rows(folder), *takers, mine.add)
         arms = summarize(rows, read_samples(folder), info, folder)
         noticed.append((mine, arms))
         run = RunSeen(place, folder, info, read_end(folder), sum(arm.rows for arm in arms), to_be_published)
@@ -246,6 +258,8 @@ def read_inputs(folders: Sequence[Path], *, to_be_published: bool = False) -> In
         noticed,
         compiles,
         proofs,
+        endless,
+        masks,
     )
 
 

@@ -16,7 +16,6 @@ from harness.report.frames.rows import Seen
 from harness.report.page.inputs import Inputs, Subject
 from harness.report.page.lines import RunSeen, solved
 from harness.report.paper.latex import escape, table
-from harness.report.tables.masks import masks_frame
 from harness.report.values import percent, percents
 from harness.rows.again import is_live
 from harness.text import counted, duration
@@ -96,8 +95,8 @@ def masks(inputs: Inputs) -> str:
     """Returns at how many places masks are right, a line per backend arm and dialect; empty where no mask was
     compared with a reference."""
     lines = []
-    for run in inputs.runs:
-        for found in masks_frame(run.folder, whole=False).to_dict("records"):
+    for run, exact in zip(inputs.runs, inputs.masks, strict=True):
+        for found in exact.frame().to_dict("records"):
             arm = f"{found['arm']} {found['vocabulary']}" if len(run.info.vocabularies) > 1 else found["arm"]
             cells = (
                 arm,

@@ -9,7 +9,7 @@ import pandas as pd
 
 from harness.backend.arm import arm_names
 from harness.backend.grammar import DIALECTS
-from harness.outcomes.endless import endless_counts
+from harness.outcomes.endless import read_endless
 from harness.rows.store import read_info
 
 COLUMNS = [
@@ -26,7 +26,7 @@ def endless_frame(run: Path) -> pd.DataFrame:
     longest that was over, in characters. `digits_by_spelling`: in how many cases digits have no end though
     the schema bounds the number, because the backend allows it longer spellings. Raises BadInput.
     """
-    info, counts = read_info(run), endless_counts(run)
+    info, counts = read_info(run), read_endless(run).counts
     lines = []
     for vocabulary in info.vocabularies:
         for arm in arm_names(info.arms).values():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
@@ -12,34 +14,35 @@ from harness.backend.grammar import DIALECTS
 from harness.checks.documents import TOKENS_LEAD
 from harness.checks.exact_mask import MASK_IS_EXACT
 from harness.checks.layouts import LAYOUT_IS_WRITTEN
-from harness.rows.row import CHECKS_MODE, Row
+from harness.rows.row import CHECKS_MODE, Row, RunInfo
 from harness.rows.store import read_info, read_rows
 
 COLUMNS = ["vocabulary", "arm", "dialect", "cases", "exact", "sound", "places", "complete", "layout_places"]
 CHECKS = (MASK_IS_EXACT, TOKENS_LEAD, LAYOUT_IS_WRITTEN)
 
 
-def masks_frame(run: Path, *, whole: bool = True) -> pd.DataFrame:
-    """Returns one line per vocabulary, arm and dialect: of how many cases with a reference it is known
-    whether their masks are exact (`cases`), in how many of these the checks of the masks find nothing but
-    documented policy (`exact`), at how many of how many places the mask allows no wrong token (`sound` of
-    `places`), and at how many it lacks none (`complete` of `layout_places`). It is not known where a check
-    was not made and no other finds a fault.
+@dataclass
+class ExactMasks:
+    """Takes in the rows of a run; counts the places and the cases at which masks are right, where a reference
+    knows it."""
 
-    Of JSON Schema and structural tags the second is counted where the text is spelled in the layout that the
-    backend declares; documents in other spellings it need not allow. Raises BadInput; without `whole` not
-    where the run's last line speaks of other rows than are there.
-    """
-    info = read_info(run)
-    names = arm_names(info.arms)
-    counts: dict[tuple[str, str, str], Counter[str]] = {}
-    for row in read_rows(run, whole=whole):
+    info: RunInfo
+    counts: dict[tuple[str, str, str], Counter[str]] = field(default_factory=dict)
+    """The counts by vocabulary, name of the arm, and dialect, each under its name in COLUMNS."""
+
+    @cached_property
+    def names(self) -> dict[tuple[str, str, str], str]:
+        """Returns the `arm_names` of the run."""
+        return arm_names(self.info.arms)
+
+    def add(self, row: Row) -> None:
+        """Take in one row."""
         if row.mode != CHECKS_MODE:
-            continue
+            return
         exact, leads, written = (row.counted.get(check, {}) for check in CHECKS)
         if exact or leads or written:
-            arm = names[row.backend, row.backend_version, row.options]
-            total = counts.setdefault((row.vocabulary, arm, row.dialect), Counter())
+            arm = self.names[row.backend, row.backend_version, row.options]
+            total = self.counts.setdefault((row.vocabulary, arm, row.dialect), Counter())
             for check in (exact, leads):
                 total.update(sound=check.get("sound", 0), places=check.get("places", 0))
             for check in (exact, written):
@@ -47,17 +50,36 @@ def masks_frame(run: Path, *, whole: bool = True) -> pd.DataFrame:
             is_exact = _is_exact(row)
             total["cases"] += is_exact is not None
             total["exact"] += is_exact is True
-    return pd.DataFrame(
-        [
-            [vocabulary, arm, dialect, *(counts[vocabulary, arm, dialect][name] for name in COLUMNS[3:])]
-            for vocabulary in info.vocabularies
-            for arm in names.values()
-            for dialect in DIALECTS
-            if (vocabulary, arm, dialect) in counts
-        ],
-        columns=COLUMNS,
-        dtype=object,
-    )
+
+    def frame(self) -> pd.DataFrame:
+        """Returns one line per vocabulary, arm and dialect: of how many cases with a reference it is known
+        whether their masks are exact (`cases`), in how many of these the checks of the masks find nothing but
+        documented policy (`exact`), at how many of how many places the mask allows no wrong token (`sound` of
+        `places`), and at how many it lacks none (`complete` of `layout_places`). It is not known where a
+        check was not made and no other finds a fault.
+
+        Of JSON Schema and structural tags the second is counted where the text is spelled in the layout that
+        the backend declares; documents in other spellings it need not allow.
+        """
+        return pd.DataFrame(
+            [
+                [*key, *(self.counts[key][name] for name in COLUMNS[3:])]
+                for vocabulary in self.info.vocabularies
+                for arm in self.names.values()
+                for dialect in DIALECTS
+                if (key := (vocabulary, arm, dialect)) in self.counts
+            ],
+            columns=COLUMNS,
+            dtype=object,
+        )
+
+
+def masks_frame(run: Path) -> pd.DataFrame:
+    """Returns the `ExactMasks.frame` of a run on disk. Raises BadInput."""
+    masks = ExactMasks(read_info(run))
+    for row in read_rows(run):
+        masks.add(row)
+    return masks.frame()
 
 
 def _is_exact(row: Row) -> bool | None:

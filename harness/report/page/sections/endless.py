@@ -4,18 +4,17 @@ are used up."""
 from __future__ import annotations
 
 from harness.checks.endless import MOST_TOKENS
-from harness.outcomes.endless import endless_sentences
 from harness.report.page.content import Content
 from harness.report.page.section import Section, Values
 
 
 def values(page: Content) -> Values | None:
-    """Returns a sentence for each backend; None where no run has looked. Raises BadInput."""
+    """Returns a sentence for each backend; None where no run has looked."""
     lines = [
         line
-        for run in page.inputs.runs
+        for run, endless in zip(page.inputs.runs, page.inputs.endless, strict=True)
         if run.info.effort
-        for line in endless_sentences(run.folder, whole=False)
+        for line in endless.sentences()
     ]
     return {"lines": lines, "most": MOST_TOKENS} if lines else None
 

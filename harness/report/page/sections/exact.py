@@ -9,7 +9,7 @@ from harness.backend.arm import arm_names
 from harness.report.page.content import Content
 from harness.report.page.lines import Line, RunSeen
 from harness.report.page.section import Section, Values
-from harness.report.tables.masks import masks_frame
+from harness.report.tables.masks import ExactMasks
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,12 @@ class ExactLine:
 
 
 def values(page: Content) -> Values | None:
-    """Returns the counts of places; None where no whole mask was compared. Raises BadInput."""
+    """Returns the counts of places; None where no whole mask was compared."""
     shown = [
-        line for run in page.inputs.runs if run.info.effort for line in exact_lines(run, page.inputs.tried)
+        line
+        for run, masks in zip(page.inputs.runs, page.inputs.masks, strict=True)
+        if run.info.effort
+        for line in exact_lines(run, masks, page.inputs.tried)
     ]
     return {"exact": shown} if shown else None
 
@@ -37,12 +40,12 @@ def values(page: Content) -> Values | None:
 SECTION = Section("exact-masks", "Exact masks", 55, values, "right")
 
 
-def exact_lines(run: RunSeen, lines: Sequence[Line]) -> list[ExactLine]:
-    """Returns one line for each arm and dialect of which the run compared whole masks. Raises BadInput."""
+def exact_lines(run: RunSeen, masks: ExactMasks, lines: Sequence[Line]) -> list[ExactLine]:
+    """Returns one line for each arm and dialect of which the run compared whole masks."""
     names = arm_names(run.info.arms)
     by_name = {(line.arm.vocabulary, names[line.arm.key[:3]]): line for line in lines if line.run is run}
     made = []
-    for record in masks_frame(run.folder, whole=False).to_dict("records"):
+    for record in masks.frame().to_dict("records"):
         line = by_name.get((record.pop("vocabulary"), record.pop("arm")))
         if line is not None:
             made.append(ExactLine(line, **{str(name): value for name, value in record.items()}))
