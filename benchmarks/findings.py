@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import csv
 import re
-import shutil
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -27,33 +26,30 @@ sys.path.insert(0, str(Path(__file__).parent / "parts"))
 
 import pandas as pd
 from endings import script
-from further_sessions import copy_sessions
 from gpu_figures import Figures
 from gpu_report import anchors, asked
 from gpu_store import stored
 from gpu_tables import cold, cost, strategies
 from maskbench_counts import Walked, as_maskbench, walked_in
+from published_runs import publish
 from states import state_counts
 
 from harness.backend.arm import arm_names
 from harness.checks.documents import TOKENS_LEAD
 from harness.checks.layouts import LAYOUT_IS_WRITTEN
-from harness.errors import OK, BadInput
+from harness.errors import OK
 from harness.measure.kernels.stored import read as read_kernels
 from harness.measure.kernels.table import kernels_text
 from harness.outcomes.case_state import CaseState
 from harness.outcomes.faults import Cases, fault_frame
 from harness.outcomes.keywords import table_of
 from harness.outcomes.outcome import is_documented, walk_verdict
-from harness.report.page.inputs import read_inputs
-from harness.report.page.page import write_report
 from harness.report.tables.instances import to_text
 from harness.report.tables.keywords import keyword_tables
 from harness.report.tables.masks import COLUMNS, masks_frame
 from harness.report.tables.spelling import spelling_frame
-from harness.rows.folder import ROWS
 from harness.rows.row import Row
-from harness.rows.store import PACKED, packed, read_info, read_rows
+from harness.rows.store import PACKED, read_info, read_rows
 from harness.text import duration
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -374,25 +370,6 @@ TABLES: dict[str, Callable[[Path, str], str]] = {
     "gpu_strategies": gpu(strategies),
     "gpu_cold": gpu(cold),
 }
-
-
-def publish(runs: Sequence[str], into: Path) -> None:
-    """Packs the rows of each run, given as NAME=RUN, without the samples of times, and writes its page. What
-    has that name is replaced once the new one is whole. Raises BadInput."""
-    named = [(name, Path(path)) for name, _, path in (given.partition("=") for given in runs)]
-    for (name, run), given in zip(named, runs, strict=True):
-        if not name or Path(name).name != name or not given.partition("=")[2]:
-            raise BadInput(f'"{given}": give NAME=RUN, the name of a folder below --into and a run')
-        read_info(run)
-    for name, run in named:
-        folder, made = into / name, into / f"{name}.new"
-        shutil.rmtree(made, ignore_errors=True)
-        made.mkdir(parents=True)
-        write_report(read_inputs([run], to_be_published=True), made / "report.html")
-        copy_sessions(run, made)
-        (made / PACKED).write_bytes(packed((run / ROWS).read_bytes()))
-        shutil.rmtree(folder, ignore_errors=True)
-        made.rename(folder)
 
 
 @script

@@ -38,7 +38,7 @@ STEP_TIMES = (
 )
 """The columns of a step of which the median is kept."""
 STEP_MEANS = ("forward_ns", "wall_ns")
-"""Those of which the mean is kept beside it: a few wide passes do not show in a median."""
+"""The columns of which the mean is kept too, because a few wide passes do not show in a median."""
 
 
 def settings_of(batch: int, texts: int, own_kernel: bool) -> tuple[Setting, ...]:

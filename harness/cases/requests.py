@@ -62,12 +62,12 @@ def is_request_for_nothing(value: dict[str, Any]) -> bool:
 def listed_requests(value: object, where: str) -> list[Any]:
     """Returns the entries of a list of requests that the object has in place of a request; none if it has
     none. Raises BadInput."""
-    if not isinstance(value, dict) or own_keys(value) or is_of_request(value, where) or is_schema(value):
+    if not isinstance(value, dict) or own_keys(value) or is_schema(value):
         return []
     for place in LISTS:
         entries = at_place(value, place)
         if isinstance(entries, list) and any(is_of_request(entry, where) for entry in entries):
-            return entries
+            return [] if is_of_request(value, where) else entries
     return []
 
 

@@ -65,7 +65,7 @@ class BackendAnswer:
     first_mask_ns: float | None
     """The median time to the first mask (TTFM p50)."""
     costs: Costs
-    """The same medians, for a comparison; the ones above are over its own cases."""
+    """The same medians as they can be compared with others; those above are over the backend's own cases."""
     not_timed: str = ""
     """Why it has no time per token though masks were filled, in a few words; empty where it has one."""
     is_control: bool = False

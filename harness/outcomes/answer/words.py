@@ -209,7 +209,7 @@ def _goes_wrong(backend: BackendAnswer, *equals: BackendAnswer) -> dict[CaseStat
             names = ()
         shown = some([coded(name) for name in names], MOST_CONSTRAINTS)
         if (left := len(names) - MOST_CONSTRAINTS) > 0:
-            # Behind "in 3", "1 more" alone could be read as one more case.
+            # After "in 3", a reader could take "1 more" for one more case.
             shown += " cause" if left == 1 else " causes"
         is_among_right = (
             state == CaseState.OTHER_FAULT
