@@ -224,9 +224,9 @@ def measured(options: argparse.Namespace) -> int:
     schemas = options.out / TIMES / "schemas"
     shutil.rmtree(schemas, ignore_errors=True)  # those of another --times
     schemas.mkdir(parents=True)
-    for file in sorted(Path(corpus).iterdir()):
-        if any(case.id in chosen for case in read_cases(find_suite(str(file)))):
-            shutil.copyfile(file, schemas / file.name)
+    for case in read_cases(find_suite(corpus)):  # of the folder: read alone, copies of a file have one id
+        if case.id in chosen:
+            shutil.copyfile(Path(corpus) / f"{case.name}.json", schemas / f"{case.name}.json")
     vocabulary = options.vocabularies.partition(",")[0]
     words = [
         "--backends",
