@@ -216,6 +216,35 @@ def test_an_arm_that_cannot_load_is_left_out(tmp_path: Path) -> None:
     assert not (folder / WITNESSES).exists()
 
 
+def test_the_summary_names_an_arm_that_did_not_load(tmp_path: Path) -> None:
+    folder = a_run(tmp_path, "Reading", "ForgetsRequired", "unruly:DiesWhileLoading")
+    summary, witnesses = judged(folder, tries=1, positions=2)
+    (why,) = summary.left_out
+    assert why.startswith("miniatures.unruly:DiesWhileLoading with bytes: ") and "while it loaded" in why
+    assert f"\nleft out: {why}\n" in summary.text() and summary.to_json()["left_out"] == [why]
+    assert guilty(witnesses) == {("ForgetsRequired", "under_constrained", "required")}
+    assert not summary.lost
+
+
+@pytest.mark.parametrize(("vocabularies", "said"), [(("bytes",), False), (("bytes", "probe"), True)])
+def test_the_summary_says_that_a_case_counts_for_each_vocabulary(
+    vocabularies: tuple[str, ...], said: bool, tmp_path: Path
+) -> None:
+    arm = Arm("miniatures.wrong_walks:ForgetsRequired", "", "", "", ("json_schema",), "bitmask")
+    case = Case(case_id(SCHEMA), "the case", SCHEMA, GOOD)
+    rows = [
+        synthetic.row(backend=arm.backend, backend_version="", vocabulary=name, case_id=case.id)
+        for name in vocabularies
+    ]
+    sizes = {name: {"size": 257, "sha256": ""} for name in vocabularies}
+    header = synthetic.info([arm], vocabularies=sizes)
+    synthetic.write_run(tmp_path, [[(row, b"")] for row in rows], header, [("first", case)])
+    summary, _ = judged(tmp_path, tries=1, positions=2)
+    assert summary.cases == summary.to_json()["vocabularies"] == len(vocabularies)
+    assert set(summary.blamed.values()) == {len(vocabularies)}
+    assert ("every case counts once for each of 2 vocabularies" in summary.text()) == said
+
+
 def test_formats_blame_nobody_unless_they_are_assertions(tmp_path: Path) -> None:
     """`s` must be an address: the schema's arms do not care."""
     strict = Grammar("json_schema", json.dumps({**READING, "properties": {"n": {}, "s": {"format": "ipv4"}}}))
@@ -359,10 +388,12 @@ def test_the_time_left_is_estimated_from_what_is_done() -> None:
 
 
 def test_the_summary_counts_one_as_one() -> None:
-    summary = Summary(cases=1, positions=1, tokens=1, documents=1, unfinished=1)
+    summary = Summary(cases=1, positions=1, tokens=1, documents=1, unfinished=1, unjudged=1)
     summary.lost["a"] = summary.dead_ends["a"] = summary.blamed["a", "over_constrained", "escapes", False] = 1
     said = summary.text()
-    assert said.startswith("1 case, 1 position compared, 1 disputed token, 1 document judged\n")
-    assert "1 walk unfinished, 0 documents unjudged" in said
+    assert said.startswith(
+        "1 case, 1 position compared, 1 disputed token, 1 document put to the validators\n"
+    )
+    assert "1 walk unfinished, 1 document without a verdict of both validators" in said
     assert "a: lost in 1 case\n" in said and "a: 1 walk into a dead end" in said
     assert said.endswith("1 case  escapes")

@@ -163,6 +163,61 @@ def test_a_text_that_the_validators_call_valid_accuses_nobody() -> None:
     assert [key[:2] for key in found.witnesses] == [("", "automaton_contradicted")]
 
 
+class Saying(Validators):
+    """Says the same of every text."""
+
+    def __init__(self, verdict: DocumentVerdict) -> None:
+        self.formats, self.said = False, verdict
+
+    def verdict(self, case: Case, document: bytes) -> DocumentVerdict:
+        return self.said
+
+
+@pytest.mark.parametrize(
+    ("verdict", "kinds"),
+    [
+        (DocumentVerdict(True, None), []),
+        (DocumentVerdict(True, False, "type"), [("", "validators_disagree", "type")]),
+        (DocumentVerdict(False, True), [("", "validators_disagree", "")]),
+        (DocumentVerdict(None, formats_decide=True), []),
+        (DocumentVerdict(False, False, "type"), [("loose", "under_constrained", "required")]),
+        (DocumentVerdict(False, None), [("loose", "under_constrained", "required")]),
+        (DocumentVerdict(None), [("loose", "under_constrained", "required")]),
+    ],
+)
+def test_a_text_that_one_validator_calls_valid_accuses_nobody(
+    verdict: DocumentVerdict, kinds: list[tuple[str, str, str]]
+) -> None:
+    """Nobody knows there; where no validator calls the text valid, the automaton's word stands."""
+    case = reference(READING).case
+    trial = Trial(case, "first", 0, frozenset(), BYTES, {}, {}, Saying(verdict), Settings(), Summary())
+    dispute = Dispute(tuple(b"{"), ord("}"), frozenset({"loose"}), frozenset({"right"}))
+    blames = any(arm for arm, _, _ in kinds)
+    assert trial._decide([dispute]) == ["automaton" if blames else "open"]
+    assert list(trial.evidence.witnesses) == kinds and not trial.reference.contradicted
+
+
+class Disagreeing(Validators):
+    """Disagree on every text, about its last byte."""
+
+    def __init__(self) -> None:
+        self.formats = False
+
+    def verdict(self, case: Case, document: bytes) -> DocumentVerdict:
+        return DocumentVerdict(True, False, document[-1:].decode())
+
+
+def test_a_case_with_two_documents_of_which_the_validators_disagree_counts_once() -> None:
+    instances = tuple(Instance(text, text.encode(), True) for text in ("1", "2"))
+    case, summary = replace(reference(READING).case, instances=instances), Summary(cases=1)
+    trial = Trial(case, "first", 0, frozenset(), BYTES, {}, {}, Disagreeing(), Settings(), summary)
+    witnesses = trial.run()
+    assert [witness.cause for witness in witnesses] == ["1", "2"]
+    for witness in witnesses:
+        summary.add(witness)
+    assert "validators disagree in 1 case" in summary.text() and not summary.blamed
+
+
 class Finishing(Arms):
     """Two arms, of which one finishes and accepts a document that the other one refuses."""
 

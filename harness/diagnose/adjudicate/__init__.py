@@ -118,7 +118,7 @@ def adjudicate(
             info,
             walked,
             replace(settings, compile_s=max(settings.timeout_s, info.timeout_s)),
-            Summary(),
+            Summary(vocabularies=len(info.vocabularies)),
             say,
             step,
             len({(vocabulary, case_id) for vocabulary, _, case_id in walked}),
@@ -179,6 +179,7 @@ def _in_vocabulary(work: _Work, name: str, validators: Validators, before: int) 
             try:
                 service.wait()
             except Lost as why:
+                work.summary.left_out.append(f"{arm_name} with {name}: {why}")
                 work.say(f"{arm_name} is left out: {why}")
                 del services[arm_name]
         plan = list(_planned_cases(work, name))

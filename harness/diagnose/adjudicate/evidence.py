@@ -112,20 +112,26 @@ class Evidence:
         self.known[document] = Replayed(valid, refused_at, guilty)
         return self.known[document]
 
-    def accuse(self, names: frozenset[str], before: bytes, origin: Origin, cause: str, right: str) -> None:
+    def accuse(self, names: frozenset[str], before: bytes, origin: Origin, cause: str, right: str) -> bool:
         """Keeps that these arms allow a token with which no document goes on; the witness is the text up to
-        the token, or up to the end that they allow.
+        the token, or up to the end that they allow. Returns whether they are accused.
 
-        Where the validators call that text a valid document, nobody is accused.
+        Nobody is where a validator calls that text a valid document, be it only without formats: where both
+        do, the automaton is wrong, and where one does, nobody knows.
         """
         text = before + origin.token
         verdict = self.validators.verdict(self.case, text)
         if verdict.valid:
             self._contradict(text, origin, verdict)
-            return
-        for name in sorted(names):
-            blame = Blame(name, "under_constrained", cause, "automaton", right)
+        elif verdict.disagree:
+            blame = Blame("", "validators_disagree", verdict.keyword, "documents")
             self._keep(text, origin, verdict, blame)
+        elif not (verdict.judge or verdict.formats_decide):
+            for name in sorted(names):
+                blame = Blame(name, "under_constrained", cause, "automaton", right)
+                self._keep(text, origin, verdict, blame)
+            return True
+        return False
 
     def _decided_by(self, document: bytes, verdict: DocumentVerdict) -> DecidedBy | None:
         """Returns who says whether the document is valid; None where the validators contradict the

@@ -127,9 +127,11 @@ class Trial:
         elif self.reference.reason:
             self.summary.no_reference[self.reference.reason] += 1
         self.summary.decided.update(decided)
-        return sorted(
+        witnesses = sorted(
             self.evidence.witnesses.values(), key=lambda witness: (witness.arm, witness.kind, witness.cause)
         )
+        self.summary.disagreements += any(witness.kind == "validators_disagree" for witness in witnesses)
+        return witnesses
 
     def _random(self, purpose: str) -> random.Random:
         return random.Random(self._seed(purpose))
@@ -210,13 +212,14 @@ class Trial:
             if self.reference.contradicted:  # by a document that was finished just now
                 return "documents"
         unproven = dispute.allowing - guilty
-        if unproven:
-            token = dispute.token
-            before = self.vocabulary.decode(dispute.before)
-            origin = Origin(len(dispute.before), self.vocabulary.tokens[token])
-            cause = self.reference.cause(self.vocabulary, before, token)
-            self.evidence.accuse(unproven, before, origin, cause, min(dispute.forbidding, default=""))
-        return "automaton" if unproven else "both"
+        if not unproven:
+            return "both"
+        token = dispute.token
+        before = self.vocabulary.decode(dispute.before)
+        origin = Origin(len(dispute.before), self.vocabulary.tokens[token])
+        cause = self.reference.cause(self.vocabulary, before, token)
+        right = min(dispute.forbidding, default="")
+        return "automaton" if self.evidence.accuse(unproven, before, origin, cause, right) else "open"
 
     def _first_wrong(self, dispute: Dispute) -> Dispute:
         """Returns the token behind which no document goes on any more, which all arms of the dispute allow:

@@ -72,10 +72,14 @@ class Witness:
 
 @dataclass
 class Summary:
-    """Counts over one adjudication."""
+    """Counts over one adjudication. Every number of cases counts a case once for each vocabulary."""
 
     cases: int = 0
     """The number of cases that at least one arm compiled again."""
+    vocabularies: int = 1
+    """The number of the run's vocabularies."""
+    left_out: list[str] = field(default_factory=list)
+    """Which arm was not asked with which vocabulary because it did not load, and why, in one line each."""
     positions: int = 0
     """The number of positions at which at least two arms were compared."""
     decided: Counter[Decided] = field(default_factory=Counter)
@@ -91,14 +95,14 @@ class Summary:
     tokens: int = 0
     """The number of disputes: tokens on which arms disagreed, of which a few are taken at each position."""
     documents: int = 0
-    """The number of documents that were judged."""
+    """The number of documents that were put to the validators."""
     unfinished: int = 0
     """The number of walks that came to no end, from such a token or alone."""
     dead_ends: Counter[str] = field(default_factory=Counter)
     """How many of these walks of each arm came to a place where nothing (or nothing but whitespace) is
     allowed and the document may not end."""
     unjudged: int = 0
-    """The number of documents without a verdict of both validators."""
+    """How many of them have no verdict of both validators."""
     formats_decide: int = 0
     """The number of documents whose validity depends on whether formats are assertions; they blame nobody."""
     tokenization_only: int = 0
@@ -125,17 +129,21 @@ class Summary:
         self.troubles.append(how)
 
     def add(self, witness: Witness) -> None:
-        """Counts the case of a witness."""
-        if witness.kind == "validators_disagree":
-            self.disagreements += 1
-        elif witness.arm:
+        """Counts the case of a witness against the arm that it blames, if it blames one."""
+        if witness.arm:
             self.blamed[witness.arm, witness.kind, witness.cause, witness.documented] += 1
 
     def text(self) -> str:
         """Returns the summary as text for people."""
         lines = [
             f"{counted(self.cases, 'case')}, {counted(self.positions, 'position')} compared, "
-            f"{counted(self.tokens, 'disputed token')}, {counted(self.documents, 'document')} judged",
+            f"{counted(self.tokens, 'disputed token')}, {counted(self.documents, 'document')} put to the "
+            "validators",
+            *(
+                [f"every case counts once for each of {self.vocabularies} vocabularies"]
+                * (self.vocabularies > 1)
+            ),
+            *(f"left out: {arm}" for arm in self.left_out),
             f"decided by the automaton and a document: {self.decided['both']}, by the automaton alone: "
             f"{self.decided['automaton']}, by documents alone: {self.decided['documents']}; open: "
             f"{self.decided['open']}",
@@ -152,7 +160,7 @@ class Summary:
                 for arm, count in sorted(self.freedoms.items())
             ),
             f"not counted against any backend: {counted(self.unfinished, 'walk')} unfinished, "
-            f"{counted(self.unjudged, 'document')} unjudged, "
+            f"{counted(self.unjudged, 'document')} without a verdict of both validators, "
             f"{self.formats_decide} decided by "
             f"formats alone, {self.tokenization_only} refused in one tokenization only; validators disagree "
             f"in {counted(self.disagreements, 'case')}",
