@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from markupsafe import Markup
+from numpy.typing import NDArray
 
-from harness.measure.statistics import geometric_mean
+from harness.measure.statistics import geometric_mean, has_tail, observed_quantile
 from harness.outcomes.summary import ArmSummary, common_solved, pairs
 from harness.report.figures import plots
 from harness.report.page.chart import Chart
@@ -52,9 +53,17 @@ class Scaled:
     y_label: str
     of: Callable[[ArmSummary], float | None]
     say: Callable[[float], str]
+    share: float | None = None
+    """The share at or below it of the later fills; None where it is no percentile of them."""
     is_time: bool = True
     on_common: bool = True
     """Is it taken on the cases alone that the backend solves with each vocabulary?"""
+
+    def text(self, arm: ArmSummary, value: float) -> str:
+        """Returns the arm's value as text, with a mark where fewer than ten values lie beyond a
+        percentile."""
+        few = self.share is not None and not has_tail(self.share, len(_later(arm)))
+        return self.say(value) + "~" * few
 
 
 def _mean(values: list[int]) -> float | None:
@@ -75,11 +84,16 @@ def _first_mask(arm: ArmSummary) -> float | None:
     return _mean([case.first_fill_ns for case in arm.cases.values() if case.first_fill_ns is not None])
 
 
+def _later(arm: ArmSummary) -> NDArray[np.int64]:
+    """Returns the nanoseconds of every fill but the first of each walk; none where too few cases have
+    times."""
+    times = pairs(arm, arm.cases.values()) if arm.timed.is_enough else []
+    return np.concatenate([np.empty(0, np.int64), *(one[1:, 0] for one in times)])
+
+
 def _fills(arm: ArmSummary, share: float) -> float | None:
-    if not arm.timed.is_enough:
-        return None
-    fills = [times[1:, 0] for times in pairs(arm, arm.cases.values()) if len(times) > 1]
-    return float(np.quantile(np.concatenate(fills), share)) if fills else None
+    fills = _later(arm)
+    return observed_quantile(fills, share) if len(fills) else None
 
 
 def _memory(arm: ArmSummary) -> float | None:
@@ -91,8 +105,8 @@ FIGURES = (
            is_time=False, on_common=False),
     Scaled("compile", "Compile, mean of the cases", "compile", _compile, duration),
     Scaled("first", "First fill, mean of the cases", "first fill", _first_mask, duration),
-    Scaled("later", "Later masks, median", "mask", lambda arm: _fills(arm, 0.5), duration),
-    Scaled("tail", "Later masks, p99", "mask, p99", lambda arm: _fills(arm, 0.99), duration),
+    Scaled("later", "Later masks, median", "mask", lambda arm: _fills(arm, 0.5), duration, 0.5),
+    Scaled("tail", "Later masks, p99", "mask, p99", lambda arm: _fills(arm, 0.99), duration, 0.99),
     Scaled("memory", "Peak resident memory", "MiB", _memory, "{:,.0f} MiB".format,
            is_time=False, on_common=False),
 )  # fmt: skip
@@ -124,8 +138,10 @@ def scaling(inputs: Inputs, run: RunSeen, runs: int) -> Sized | None:
             found = {name: figure.of(arm) for name, arm in chosen.items()}
             points = [(sizes[name], value) for name, value in found.items() if value is not None]
             curves.append(plots.Curve(place, titles[place], tuple(points)))
-            texts = [found.get(name) for name in names]
-            rows.append((titles[place], *("–" if value is None else figure.say(value) for value in texts)))
+            texts = {
+                name: figure.text(chosen[name], value) for name, value in found.items() if value is not None
+            }
+            rows.append((titles[place], *(texts.get(name, "–") for name in names)))
         about = f"{figure.title} over the size of the vocabulary: one line per backend"
         drawing = f"sizes-{figure.name}{run.place}"
         svg = plots.over_sizes(drawing, about, figure.y_label, curves, figure.say, logarithmic=figure.is_time)
@@ -135,7 +151,8 @@ def scaling(inputs: Inputs, run: RunSeen, runs: int) -> Sized | None:
     note = (
         f"From {min(sizes.values()):,} to {max(sizes.values()):,} ids. Times are of the walks, each instance "
         f"once, on the cases that a backend solves with every vocabulary ({solved}); nothing was warmed up "
-        "before; means are geometric. Vocabularies differ in more than their size: in their tokens."
+        "before; means are geometric, and ~ marks a percentile beyond which fewer than ten values lie. "
+        "Vocabularies differ in more than their size: in their tokens."
     )
     keys = tuple(plots.Curve(place, title, ()) for place, title in enumerate(titles))
     return Sized(run.info.run if runs > 1 else "", note, keys, tuple(charts))
