@@ -1,6 +1,4 @@
-"""The tables of docs/results.md, docs/faults.md, docs/known_bugs.md, docs/keywords.md,
-docs/json_schema_masks.md, docs/vocabularies.md, docs/gpu.md and docs/kernels.md that are made from the runs
-that are published beside them.
+"""The tables in pages of docs/ that are made from the runs that are published beside them.
 
     python benchmarks/findings.py            # writes the tables of these pages anew
     python benchmarks/findings.py --publish NAME=RUN ... --into DIR
@@ -30,6 +28,7 @@ from gpu_figures import Figures
 from gpu_report import anchors, asked
 from gpu_store import stored
 from gpu_tables import cold, cost, strategies
+from growth_table import growth_table
 from maskbench_counts import Walked, as_maskbench, walked_in
 from published_runs import publish
 from states import state_counts
@@ -57,8 +56,7 @@ ROOT = Path(__file__).resolve().parent.parent
 states_of, masks_of = cache(state_counts), cache(masks_frame)
 """Several tables are of the same run, and a large one takes seconds to read."""
 
-NAMES = ("results", "faults", "known_bugs", "keywords", "json_schema_masks", "vocabularies", "gpu", "kernels")
-PAGES = tuple(ROOT / "docs" / f"{name}.md" for name in NAMES)
+DOCS = ROOT / "docs"
 
 BLOCK = re.compile(
     r"(<!-- table (\w+) of (\S+?)(?:, newer arms of (\S+))?, made by benchmarks/findings\.py -->\n).*?"
@@ -364,6 +362,8 @@ TABLES: dict[str, Callable[[Path, str], str]] = {
     "states": states,
     "times": times,
     "kernels": kernels,
+    "growth_compile": growth_table("compile"),
+    "growth_mask": growth_table("mask"),
     "gpu_asked": gpu(asked),
     "gpu_anchors": gpu(anchors),
     "gpu_cost": gpu(cost),
@@ -385,7 +385,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error("--publish NAME=RUN ... and --into DIR, a folder of results/published, go together")
     if options.publish:
         publish(options.publish, options.into)
-    for path in PAGES:
+    for path in sorted(DOCS.glob("*.md")):
         path.write_text(page(path.read_text("utf-8")), "utf-8")
     return OK
 

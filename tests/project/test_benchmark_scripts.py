@@ -102,7 +102,7 @@ def findings() -> ModuleType:
 def test_a_run_is_published_under_its_name_and_replaces_what_had_it(
     findings: ModuleType, synthetic: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(findings, "PAGES", ())
+    monkeypatch.setattr(findings, "DOCS", tmp_path / "docs")
     run = write_rows(synthetic, tmp_path / "run", cases=3)
     old = tmp_path / "mine" / "old"
     old.mkdir(parents=True)
