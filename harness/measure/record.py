@@ -8,6 +8,8 @@ it (`harness.measure.estimate`).
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
@@ -15,6 +17,7 @@ from typing import Any, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.cases.case import Case
 from harness.errors import BadInput
 from harness.measure.protocol import PROTOCOL, MeasuredArm
 from harness.rows.appending import Appender, RecordLines, sliced
@@ -42,6 +45,17 @@ class Trace:
     solved_by: tuple[str, ...]
     """The arms that judged every judged instance of the case rightly when it was scouted; it is measured on
     these only."""
+    sha256: str = ""
+    """The digest of what is measured (`digest_of`); empty in older records."""
+
+
+def digest_of(case: Case, instance: int) -> str:
+    """Returns a digest, in 64 hex digits, of what is measured of a case beside its grammar, which its id
+    names: the instance's text, or its tokens where the case says tokens, and the case's options."""
+    measured = case.instances[instance]
+    # A text is no list of tokens, even where it shows them.
+    output = list(measured.tokens) if measured.tokens else measured.content.hex()
+    return hashlib.sha256(json.dumps([output, case.options], sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -59,6 +73,8 @@ class Measurement:
     not dropped."""
     hardware: str
     workload: str
+    """What `harness.measure.session.workload_key` returns: times of two records are compared only where it is
+    the same."""
     software: dict[str, str]
     cpu: int | None
     """The processor that all arms are bound to."""

@@ -30,6 +30,7 @@ from harness.measure.record import (
     Measurement,
     MeasureRecorder,
     Trace,
+    digest_of,
     has_measurement,
     read_measurement,
 )
@@ -303,7 +304,8 @@ def plan_traces(
         solved = [name for name in names.values() if name not in failed]
         solved += [copies[name] for name in solved if name in copies]
         family = suite if len(dialects[suite]) == 1 else f"{suite} {case.grammar.dialect}"
-        traces.append(Trace(offset, suite, family, case.id, case.name, longest, tuple(solved)))
+        digest = digest_of(case, longest)
+        traces.append(Trace(offset, suite, family, case.id, case.name, longest, tuple(solved), digest))
         for name, why in failed.items():
             unsolved.setdefault(name, {})[case.id] = why
     return traces, unsolved
@@ -327,8 +329,8 @@ def _offsets(folder: Path) -> Iterator[int]:
 
 def workload_key(info: RunInfo, traces: Sequence[Trace], profile: MeasureProfile) -> str:
     """Returns a hash, in 12 hex digits, of everything but machine, software and arms that decides what a
-    figure means."""
+    figure means: the vocabulary, the grammars, the texts that are measured, and how often they are."""
     vocabularies = {name: vocabulary["sha256"] for name, vocabulary in info.vocabularies.items()}
-    measured = [(trace.suite, trace.case_id, trace.instance) for trace in traces]
+    measured = [(trace.suite, trace.case_id, trace.sha256) for trace in traces]
     parts = [PROTOCOL, vocabularies, measured, profile.rounds, profile.pass_seconds]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]

@@ -63,11 +63,13 @@ def write_measurement(
     left_out: Where = lambda *_: False,
     warm: Where = lambda *_: False,
     lost: Mapping[str, str] | None = None,
+    texts: Mapping[str, str] | None = None,
 ) -> None:
     """Four rounds of three passes in each fork; the reference's copy is one of the arms.
 
     `counts`: by arm, what differs from the usual. `left_out`: where there is no slot, and `warm`, where it
-    has no fresh compile. `lost`: by arm, the case in which it was lost.
+    has no fresh compile. `lost`: by arm, the case in which it was lost. `texts`: by case, the digest of
+    another text than the usual; empty as in older records.
     """
     unsolved = unsolved or {}
     traces = []
@@ -77,7 +79,8 @@ def write_measurement(
             solved = tuple(
                 made.name for made in arms if case not in unsolved.get(made.name.removesuffix(AGAIN), {})
             )
-            traces.append(Trace(0, family, family, case, f"case {case}", 0, solved))
+            digest = (texts or {}).get(case, "d" * 64)
+            traces.append(Trace(0, family, family, case, f"case {case}", 0, solved, digest))
     text = {name: dict(why) for name, why in unsolved.items()}
     measurement = Measurement(
         run,

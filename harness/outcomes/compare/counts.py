@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from harness.cases.case_line import CASES_FILE, case_at
 from harness.checks import WRITES
-from harness.measure.record import Recorded
+from harness.errors import BadInput
+from harness.measure.record import Recorded, Trace, digest_of
 from harness.outcomes.compare.sides import Side, SideKey, Told
 from harness.outcomes.differences import case_key
 from harness.rows.store import read_info
-from harness.text import one_line
+from harness.text import counted, one_line
 
 GROWTH = 0.05
 """A serialized grammar may grow by this share without being called worse."""
@@ -40,16 +42,16 @@ class Counted:
 
 
 def changed_counts(base: Side, head: Side) -> Iterator[Counted]:
-    """Yields what was counted along the texts of both measurements and is not the same."""
+    """Yields what was counted along the texts of both measurements and is not the same. A case of which they
+    do not have the same text is left out."""
     old, new = base.recorded, head.recorded
     if old is None or new is None or old.measurement.vocabulary != new.measurement.vocabulary:
         return
     before, after = counts_of(old, base.name), counts_of(new, head.name)
-    raised = _uncounted(new, head.name)
-    instances = {trace.case_id: trace.instance for trace in old.measurement.traces}
+    raised, others = _uncounted(new, head.name), other_texts(old, new)
     for trace in new.measurement.traces:
         case_id = trace.case_id
-        if case_id not in before or instances[case_id] != trace.instance:
+        if case_id not in before or case_id in others:
             continue
         if case_id in after:
             yield from _changed_counts_of_case(case_id, trace.case, before[case_id], after[case_id])
@@ -76,6 +78,48 @@ def _is_less(before: int | None, after: int | None) -> bool:
 
 def _has_grown(before: int | None, after: int | None) -> bool:
     return before is not None and after is not None and after > before * (1 + GROWTH)
+
+
+def other_texts(old: Recorded, new: Recorded) -> frozenset[str]:
+    """Returns the cases, by id, that both measured and of which they do not have the same text, or not the
+    same options; also those of which one of them does not say it."""
+    if old.folder == new.folder:
+        return frozenset()
+    before = {trace.case_id: trace for trace in old.measurement.traces}
+    return frozenset(
+        trace.case_id
+        for trace in new.measurement.traces
+        if (was := before.get(trace.case_id)) is not None
+        and (not (digest := _digest(new, trace)) or _digest(old, was) != digest)
+    )
+
+
+def _digest(recorded: Recorded, trace: Trace) -> str:
+    """Returns the digest of what was measured of a case; of an older record from the run's cases. Empty where
+    these do not say it."""
+    if trace.sha256:
+        return trace.sha256
+    try:
+        case = case_at(str(recorded.folder / CASES_FILE), trace.offset)
+        return digest_of(case, trace.instance) if case.id == trace.case_id else ""
+    except (OSError, ValueError, IndexError, BadInput):
+        return ""
+
+
+def uncompared_counts(base: Side, head: Side) -> str:
+    """Says in a line in how many cases the counts are not compared, because the texts are not the same; empty
+    if there is none."""
+    old, new = base.recorded, head.recorded
+    if old is None or new is None or old.measurement.vocabulary != new.measurement.vocabulary:
+        return ""
+    others = other_texts(old, new) & counts_of(old, base.name).keys() & _lines_of(new, head.name).keys()
+    if not others:
+        return ""
+    them = "it" if len(others) == 1 else "them"
+    return (
+        f"masks and other counts of {counted(len(others), 'case')} are not compared: the runs do not have "
+        f"the same text and options of {them}"
+    )
 
 
 def changed_passes(base: Side, head: Side, told: Mapping[SideKey, Told]) -> Iterator[Counted]:

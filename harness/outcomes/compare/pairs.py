@@ -12,7 +12,13 @@ from harness.errors import BadInput
 from harness.measure.estimate import Comparison
 from harness.measure.record import has_measurement
 from harness.measure.session import conclude
-from harness.outcomes.compare.counts import WORSE, Counted, changed_counts, changed_passes
+from harness.outcomes.compare.counts import (
+    WORSE,
+    Counted,
+    changed_counts,
+    changed_passes,
+    uncompared_counts,
+)
 from harness.outcomes.compare.runs import counterpart, missing, refuse_other_settings
 from harness.outcomes.compare.sides import Side, SideKey, Told, read_told, sides_of
 from harness.outcomes.compare.times import ratio_lines
@@ -35,6 +41,13 @@ class Pair:
     """The comparisons of one interleaved run, which are judged."""
     time_notes: tuple[str, ...]
     """Lines about times of two runs: how the ratios to the reference moved, or why they say nothing."""
+    count_note: str = ""
+    """A line about counts that are not compared, because they are of other texts; empty if all are."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Returns all lines about what is not judged."""
+        return (self.count_note, *self.time_notes) if self.count_note else self.time_notes
 
     @property
     def is_change(self) -> bool:
@@ -135,7 +148,8 @@ def _pair(
         replace(count, worse=False) if count.count == "masks" and count.case_id in mended else count
         for count in (*changed_counts(base, head), *changed_passes(base, head, told))
     )
-    return Pair(base, head, outcomes, counted, times, tuple(time_notes))
+    count_note = uncompared_counts(base, head)
+    return Pair(base, head, outcomes, counted, times, tuple(time_notes), count_note)
 
 
 def gate_pairs(pairs: Sequence[Pair], *, time: bool) -> Gate:

@@ -122,6 +122,8 @@ def _pair_text(pair: Pair, *, means: bool, on: Console) -> str:
             lines += on.fold(line.text)
     if pair.counted and pair.is_change:
         lines += ["", *_counted_lines(pair, on)]
+    if pair.count_note and pair.is_change:
+        lines += ["", *on.fold(pair.count_note)]
     if pair.times:
         lines += ["", show.comparisons_text(pair.times, means=means, on=on)]
     if pair.time_notes:
@@ -159,7 +161,7 @@ def pairs_json(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
             "outcomes": [case.to_json() for case in pair.outcomes.cases],
             "counted": [vars(counted) for counted in pair.counted],
             "times": [vars(comparison) | {"found": vars(comparison.found)} for comparison in pair.times],
-            "told": list(pair.time_notes),
+            "told": list(pair.notes),
             "is_change": pair.is_change,
             "worse": pair.is_change and pair.counts_worse,
         }

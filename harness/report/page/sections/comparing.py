@@ -202,7 +202,7 @@ def _run_pair(pair: Pair, where: str) -> RunPair:
         shown,
         len(every) - len(shown),
         pair.counted,
-        pair.time_notes,
+        pair.notes,
     )
 
 
