@@ -60,8 +60,8 @@ def add(verbs: Verbs) -> None:
 
 
 def bisect(options: argparse.Namespace) -> int:
-    """Finds the release and prints it; 4 if it is one of several, which could not be tried. Raises
-    BadInput."""
+    """Finds the release and prints it; 4 if it is one of several, which could not be tried, or, with
+    --growth, if the cost of the first or the last release is not known. Raises BadInput."""
     from harness.backend.vocabulary import prepare_vocabulary
     from harness.diagnose.bisect.outcome import Question
     from harness.diagnose.bisect.outcome import bisect as search
@@ -72,22 +72,21 @@ def bisect(options: argparse.Namespace) -> int:
     options.vocabulary = prepare_vocabulary(options.vocabulary)
     if options.growth is not None:
         answer: Any = _over_releases(options, good, bad)
-        emit(options, answer.to_json, lambda: console().fit(answer.text(options.backend)))
-        return OK
-    question = Question(
-        options.backend,
-        options.case,
-        tuple(options.suites),
-        options.vocabulary,
-        options.effort,
-        options.timeout,
-    )
-    if options.slower:
-        from harness.diagnose.bisect.slowdown import slowdown
-
-        answer = slowdown(question, options.slower, good, bad, say)
     else:
-        answer = search(question, good, bad, say)
+        question = Question(
+            options.backend,
+            options.case,
+            tuple(options.suites),
+            options.vocabulary,
+            options.effort,
+            options.timeout,
+        )
+        if options.slower:
+            from harness.diagnose.bisect.slowdown import slowdown
+
+            answer = slowdown(question, options.slower, good, bad, say)
+        else:
+            answer = search(question, good, bad, say)
     emit(options, answer.to_json, lambda: console().fit(answer.text(options.backend)))
     return OK if answer.is_proven else UNPROVEN
 

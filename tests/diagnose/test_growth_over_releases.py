@@ -12,6 +12,7 @@ import pytest
 from harness.cli.main import main
 from harness.diagnose.bisect import growth as over_releases
 from harness.diagnose.bisect.growth import Change, GrowthQuestion, ReleaseCost, changes
+from harness.diagnose.bisect.outcome import Unproven
 from harness.errors import BadInput
 from harness.measure.growth.axes import Axis
 from harness.measure.growth.record import Point
@@ -63,9 +64,44 @@ def test_what_is_killed_is_slower_than_what_is_not() -> None:
     assert changes(found) == [Change("1.1", "1.0", None, True), Change("1.2", "1.1", None, False)]
 
 
-def test_a_release_that_cannot_be_had_is_passed_over() -> None:
+def answered(found: list[ReleaseCost]) -> over_releases.GrowthBisection:
+    return over_releases.GrowthBisection(QUESTION, tuple(found), tuple(changes(found)))
+
+
+def test_a_change_behind_a_release_that_cannot_be_had_came_with_one_of_several() -> None:
     found = [cost("1.0", 5), cost("1.1", ended="cannot be had"), cost("1.2", 50)]
-    assert changes(found) == [Change("1.2", "1.0", 10.0, True)]
+    assert changes(found) == [Change("1.2", "1.0", 10.0, True, ("1.1",))]
+    answer = answered(found)
+    assert not answer.is_proven
+    assert (
+        "toy==1.2 is slower than 1.0: 10 times; it came with one of 1.1, 1.2: the others of these could not "
+        "be measured\n1 of 3 releases could not be measured: 1.1\n" in answer.text("toy")
+    )
+
+
+def test_without_a_change_around_it_a_release_that_cannot_be_had_is_only_named() -> None:
+    answer = answered([cost("1.0", 5), cost("1.1", ended="cannot be had"), cost("1.2", 5)])
+    assert answer.is_proven
+    assert answer.text("toy").startswith(
+        "no release of toy that could be measured changes it by 1.5 times or more\n"
+        "1 of 3 releases could not be measured: 1.1\n"
+    )
+    all_measured = answered([cost("1.0", 5), cost("1.1", 5)]).text("toy")
+    assert all_measured.startswith("no release of toy changes it by 1.5 times or more\n\n")
+
+
+@pytest.mark.parametrize("place", [0, -1])
+def test_what_an_end_without_a_cost_would_show_is_not_known(place: int) -> None:
+    found = [cost("1.0", 5), cost("1.1", 5), cost("1.2", 5)]
+    assert answered(found).is_proven and answered(found).to_json()["ratio"] == [1.0]
+    found[place] = cost(found[place].version, ended="cannot be had")
+    assert not answered(found).is_proven and answered(found).to_json()["ratio"] == []
+
+
+def test_the_ratio_is_that_of_the_two_ends_and_of_no_other() -> None:
+    answer = answered([cost("1.0", 5), cost("1.1", 5), cost("1.2", killed=True, ended="killed at size 16")])
+    assert answer.is_proven, "what is killed is known to be slower"
+    assert answer.to_json()["ratio"] == []
 
 
 def test_memory_of_nothing_is_a_cost_and_below_the_floor_nothing_is_told_apart() -> None:
@@ -134,8 +170,46 @@ def test_every_release_between_is_measured(
         return ReleaseCost(str(spec), (), None, "refused at size 1", False)
 
     monkeypatch.setattr(over_releases, "release_cost", refused)
-    with pytest.raises(BadInput, match="no release of toy could be measured"):
+    with pytest.raises(BadInput, match="no release of toy could be measured") as raised:
         over_releases.growth_over_releases(QUESTION, "1.0", "1.3", said.append, released_toys)
+    assert raised.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("missing", "code"),
+    [((), 0), (("1.1",), 4), (("1.0", "1.1", "1.2"), 4), (("1.3",), 4)],
+    ids=["all are had", "a change is one of several", "one is had", "the last is not had"],
+)
+def test_the_exit_code_says_whether_all_that_counts_was_measured(
+    missing: tuple[str, ...],
+    code: int,
+    released_toys: Callable[[str], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def place(version: str, *_: object) -> tuple[Version, str]:
+        if version in missing:
+            raise BadInput("no wheel for this Python")
+        return Version(version), "python"
+
+    monkeypatch.setattr(over_releases, "place", place)
+    monkeypatch.setattr(over_releases, "between", lambda *_: released_toys("toy")[1:])
+    command = "bisect toy 1.0..1.3 --growth tags=16 --slower compile --vocabularies bytes"
+    assert main([*command.split()]) == code
+    printed = capsys.readouterr().out
+    many = f"{len(missing)} of 4 releases could not be measured: {', '.join(missing)}\n"
+    assert (many in printed) is bool(missing)
+
+
+def test_where_all_are_killed_nothing_can_be_concluded(
+    released_toys: Callable[[str], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(question: GrowthQuestion, axis: Axis, spec: object, python: str) -> ReleaseCost:
+        return cost(str(spec), killed=True, ended="killed at size 16")
+
+    monkeypatch.setattr(over_releases, "release_cost", killed)
+    with pytest.raises(Unproven, match="no release of toy could be measured; the first: killed at size 16"):
+        over_releases.growth_over_releases(QUESTION, "1.0", "1.3", lambda _: None, released_toys)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from harness.backend.environments.releases import between, released
 from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
 from harness.backend.registry import BackendSpec
-from harness.diagnose.bisect.outcome import without_version
+from harness.diagnose.bisect.outcome import Unproven, without_version
 from harness.errors import BadInput, did_you_mean
 from harness.measure.growth.axes import Axis, axes
 from harness.measure.growth.conclude import FIGURES, Figure
@@ -21,7 +21,7 @@ from harness.measure.growth.record import Point
 from harness.measure.growth.session import LOADER, SLOW_NS, measured_point
 from harness.measure.growth.show import amount
 from harness.running.limits import MEMORY_GB
-from harness.text import one_line
+from harness.text import counted, one_line
 
 FORKS = 3
 """Fresh processes of every release; one where the compile takes longer than SLOW_NS."""
@@ -61,6 +61,11 @@ class ReleaseCost:
     """Whether it was killed at a limit, which is slower than anything that was measured."""
 
     @property
+    def is_known(self) -> bool:
+        """Returns whether it can be held against another: it has a cost, or was killed."""
+        return bool(self.costs) or self.killed
+
+    @property
     def cost(self) -> float | None:
         """Returns the least cost; None if there is none."""
         return min(self.costs) if self.costs else None
@@ -79,10 +84,13 @@ class Change:
 
     version: str
     before: str
-    """The release before it that has a cost."""
+    """The release before it that has a cost or was killed."""
     ratio: float | None
     """The cost over that of the one before; None where one of them was killed."""
     slower: bool
+    untried: tuple[str, ...] = ()
+    """The releases between the two, which could not be measured: the change may have come with one of
+    them."""
 
 
 @dataclass(frozen=True)
@@ -93,14 +101,23 @@ class GrowthBisection:
     releases: tuple[ReleaseCost, ...]
     changes: tuple[Change, ...]
 
+    @property
+    def is_proven(self) -> bool:
+        """Returns whether each change is that of one known release, and the first and the last release are
+        known too: what changed beyond the last known one is not seen."""
+        ends = self.releases[0], self.releases[-1]
+        return all(end.is_known for end in ends) and not any(change.untried for change in self.changes)
+
     def to_json(self) -> dict[str, Any]:
-        """Returns the answer as one JSON object; `ratio` is that of the last release over the first."""
-        costs = [one.cost for one in self.releases if one.cost is not None]
+        """Returns the answer as one JSON object; `ratio` is that of the last release over the first, and
+        empty if one of the two has no cost."""
+        first, last = self.releases[0].cost, self.releases[-1].cost
+        floor = FIGURES[self.question.metric].floor
         return {
             "metric": self.question.metric,
             "axis": self.question.axis,
             "size": self.question.size,
-            "ratio": [_ratio(costs[0], costs[-1], FIGURES[self.question.metric].floor)] if costs[1:] else [],
+            "ratio": [] if first is None or last is None else [_ratio(first, last, floor)],
             "changes": self.changes,
             "steps": [
                 {"version": one.version, "costs": one.costs, "smallest": one.smallest, "outcome": one.ended}
@@ -109,11 +126,17 @@ class GrowthBisection:
         }
 
     def text(self, backend: str) -> str:
-        """Returns the answer as text for people: each change, then what every release costs."""
+        """Returns the answer as text for people: each change, how many releases could not be measured, then
+        what every release costs."""
         question, figure = self.question, FIGURES[self.question.metric]
         lines = [sentence(backend, change) for change in self.changes]
+        unknown = [one.version for one in self.releases if not one.is_known]
         if not lines:
-            lines = [f"no release of {backend} changes it by {CHANGED:g} times or more"]
+            which = " that could be measured" if unknown else ""
+            lines = [f"no release of {backend}{which} changes it by {CHANGED:g} times or more"]
+        if unknown:
+            many = counted(len(self.releases), "release")
+            lines.append(f"{len(unknown)} of {many} could not be measured: {', '.join(unknown)}")
         lines += ["", f"{figure.title}, {question.axis} {question.size}, {question.vocabulary}"]
         widest = max(len(one.version) for one in self.releases)
         lines += [f"  {one.version:{widest}}  {one.text(figure)}" for one in self.releases]
@@ -128,7 +151,11 @@ def sentence(backend: str, change: Change) -> str:
     else:
         times = change.ratio if change.slower else 1 / change.ratio
         how = f"{times:.3g} times"
-    return f"{backend}=={change.version} is {word} than {change.before}: {how}"
+    whole = f"{backend}=={change.version} is {word} than {change.before}: {how}"
+    if not change.untried:
+        return whole
+    candidates = ", ".join((*change.untried, change.version))
+    return f"{whole}; it came with one of {candidates}: the others of these could not be measured"
 
 
 def growth_over_releases(
@@ -138,7 +165,8 @@ def growth_over_releases(
     say: Callable[[str], None],
     releases: Callable[[str], list[str]] = released,
 ) -> GrowthBisection:
-    """Measures every release from one to the other, and returns where the cost changed. Raises BadInput."""
+    """Measures every release from one to the other, and returns where the cost changed. Raises BadInput, and
+    Unproven if none has a cost and one was killed."""
     known = axes()
     if question.axis not in known:
         raise BadInput(f'there is no axis "{question.axis}"{did_you_mean(question.axis, list(known))}')
@@ -155,7 +183,8 @@ def growth_over_releases(
         say(f"{version}: {one.text(FIGURES[question.metric])}")
         found.append(one)
     if not any(one.costs for one in found):
-        raise BadInput(f"no release of {distribution} could be measured; the first: {found[0].ended}")
+        kind = Unproven if any(one.killed for one in found) else BadInput
+        raise kind(f"no release of {distribution} could be measured; the first: {found[0].ended}")
     changed = changes(found, FIGURES[question.metric].floor)
     return GrowthBisection(question, tuple(found), tuple(changed))
 
@@ -194,17 +223,24 @@ def _ratio(before: float, after: float, floor: float) -> float:
 
 
 def changes(found: list[ReleaseCost], floor: float = 0.0) -> list[Change]:
-    """Returns the releases that differ from the one before them; those without a cost are passed over, but
-    for what was killed. Costs below `floor` cannot be told apart."""
+    """Returns the releases that differ from the last known one before them; those without a cost are passed
+    over, but for what was killed. Costs below `floor` cannot be told apart."""
     made = []
-    for before, after in pairwise(one for one in found if one.costs or one.killed):
-        if before.cost is None or after.cost is None:
-            if before.killed != after.killed:
-                made.append(Change(after.version, before.version, None, after.killed))
-            continue
-        ratio = _ratio(before.cost, after.cost, floor)
-        if ratio >= CHANGED and min(after.costs) > max(before.costs):
-            made.append(Change(after.version, before.version, ratio, True))
-        elif ratio <= 1 / CHANGED and max(after.costs) < min(before.costs):
-            made.append(Change(after.version, before.version, ratio, False))
+    for earlier, later in pairwise(index for index, one in enumerate(found) if one.is_known):
+        before, after = found[earlier], found[later]
+        differs, ratio, slower = _difference(before, after, floor)
+        if differs:
+            untried = tuple(one.version for one in found[earlier + 1 : later])
+            made.append(Change(after.version, before.version, ratio, slower, untried))
     return made
+
+
+def _difference(before: ReleaseCost, after: ReleaseCost, floor: float) -> tuple[bool, float | None, bool]:
+    """Returns whether two releases differ, the ratio of their costs (None where one was killed), and whether
+    the second is slower."""
+    if before.cost is None or after.cost is None:
+        return before.killed != after.killed, None, after.killed
+    ratio = _ratio(before.cost, after.cost, floor)
+    slower = ratio >= CHANGED and min(after.costs) > max(before.costs)
+    faster = ratio <= 1 / CHANGED and max(after.costs) < min(before.costs)
+    return slower or faster, ratio, slower

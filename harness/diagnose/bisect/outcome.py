@@ -18,7 +18,7 @@ from harness.backend.registry import BackendSpec, parse_specs
 from harness.cases.plan import check_named
 from harness.cases.suite import find_suite, walked_by_default
 from harness.diagnose.bisect.sought import Fault, Wanted, difference_of, shown
-from harness.errors import BadInput
+from harness.errors import UNPROVEN, BadInput
 from harness.outcomes.differences import Difference, case_lines, differences, outcomes
 from harness.outcomes.result.parts import Kind
 from harness.rows.row import OURS, Row
@@ -187,6 +187,13 @@ last."""
 
 class Unavailable(Exception):
     """A version cannot be judged; the message says why in one line."""
+
+
+class Unproven(BadInput):
+    """What was measured does not tell whether there is something to search for; the command line exits with
+    4."""
+
+    exit_code = UNPROVEN
 
 
 def bisect(
