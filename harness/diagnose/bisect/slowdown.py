@@ -5,22 +5,48 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.backend.environments.releases import between, released
 from harness.backend.registry import BackendSpec
 from harness.cases.plan import check_named
-from harness.cases.suite import find_suite
-from harness.diagnose.bisect.outcome import Question, SearchResult, Unavailable, first_bad, without_version
-from harness.errors import BadInput
+from harness.cases.suite import Suite, find_suite, read_cases
+from harness.diagnose.bisect.outcome import (
+    Question,
+    SearchResult,
+    Unavailable,
+    Unproven,
+    first_bad,
+    without_version,
+)
+from harness.errors import LISTED, BadInput
+from harness.measure.estimate import Verdict
 from harness.measure.figures import METRICS
+from harness.measure.record import read_measurement
 from harness.measure.session import SUITES, MeasureRequest, measure
 from harness.measure.statistics import Interval
 from harness.running.limits import MEMORY_GB
-from harness.text import one_line
+from harness.text import counted, one_line, some
+
+
+class LostWhileMeasured(Unavailable):
+    """A version works on the case, and its process was lost while it was measured."""
+
+
+class Measured(NamedTuple):
+    """The time of a version divided by that of the first one, as `measure` found and judged it."""
+
+    found: Interval
+    verdict: Verdict
+    why: str = ""
+
+    def text(self) -> str:
+        """Returns the ratio with its verdict and the reason of that for people."""
+        because = f" ({self.why})" if self.why else ""
+        return f"{shown(self.found)}, {self.verdict}{because}"
 
 
 @dataclass(frozen=True)
@@ -75,12 +101,15 @@ def slowdown(
     """Measures released versions between the two against the first, each in one interleaved run.
 
     A version shows the slowdown if its interval lies above the middle (geometric) between the first version
-    and the last, and does not if it lies below; across it, or where the run is unproven, it cannot be told.
-    Raises BadInput, also if the last is not proven to be slower.
+    and the last, and does not if it lies below; across it, or where the run is unproven, it cannot be told,
+    nor where it lies above and is not proven to be slower: fresh forks may have said otherwise. Raises
+    BadInput, also if the last is not slower, and Unproven if that is not known.
     """
     if metric not in METRICS:
         raise BadInput(f'"{metric}" is not measured; choose one of {", ".join(METRICS)}')
-    check_named([find_suite(name) for name in question.suites or SUITES["quick"]], (question.case,))
+    suites = [find_suite(name) for name in question.suites or SUITES["quick"]]
+    check_named(suites, (question.case,))
+    check_is_one(suites, question.case)
     spec, distribution, _ = without_version(question.backend)
     versions = between(lambda: releases(distribution), good, bad)
     steps: list[tuple[str, str]] = []
@@ -90,39 +119,65 @@ def slowdown(
         say(f"{version}: {outcome}")
 
     try:
-        total, verdict = ratio(question, spec, metric, good, bad, say)
+        total = ratio(question, spec, metric, good, bad, say)
     except Unavailable as why:
-        raise BadInput(
-            f"{distribution} {good} and {bad} cannot be measured against each other: {why}"
-        ) from why
-    if verdict != "regressed":
-        raise BadInput(
-            f"{distribution} {bad} is not proven to be slower than {good} in {metric}: "
-            f"{shown(total)}, {verdict}"
-        )
+        kind = Unproven if isinstance(why, LostWhileMeasured) else BadInput
+        raise kind(f"{distribution} {good} and {bad} cannot be measured against each other: {why}") from why
+    if total.verdict != "regressed":
+        kind = Unproven if total.verdict in ("unproven", "inconclusive") else BadInput
+        raise kind(f"{distribution} {bad} is not proven to be slower than {good} in {metric}: {total.text()}")
     step(good, "does not show it")
-    step(bad, f"shows it: {shown(total)}")
-    middle = math.sqrt(total.ratio)
+    step(bad, f"shows it: {shown(total.found)}")
+    middle = math.sqrt(total.found.ratio)
 
     def probe(version: str) -> bool | None:
         try:
-            estimate, verdict = ratio(question, spec, metric, good, version, say)
+            measured = ratio(question, spec, metric, good, version, say)
         except Unavailable as why:
             step(version, f"skipped: {why}")
             return None
-        if verdict == "unproven" or estimate.low <= middle <= estimate.high:
-            step(version, f"skipped: {shown(estimate)}, which is not clear of {middle:.3f}")
-            return None
-        step(version, f"{'shows' if estimate.low > middle else 'does not show'} it: {shown(estimate)}")
-        return estimate.low > middle
+        found, shows = measured.found, shows_it(measured, middle)
+        if shows is not None:
+            step(version, f"{'shows' if shows else 'does not show'} it: {shown(found)}")
+        elif found.low <= middle <= found.high:
+            step(version, f"skipped: {measured.text()}; it is not clear of {middle:.3f}")
+        else:
+            step(version, f"skipped: {measured.text()}")
+        return shows
 
-    return Slowdown(metric, first_bad(versions, probe), total, tuple(steps))
+    return Slowdown(metric, first_bad(versions, probe), total.found, tuple(steps))
+
+
+def check_is_one(suites: Sequence[Suite], name: str) -> None:
+    """Raises BadInput if the name is that of several cases: each may have become slower with another
+    version."""
+    found = {
+        case.id: f"{case.id} ({suite.name})"
+        for suite in reversed(suites)
+        for case in read_cases(suite)
+        if name in (case.id, case.name)
+    }
+    if len(found) > 1:
+        which = some(sorted(found.values()), LISTED)
+        raise BadInput(
+            f'"{name[:100]}" is the name of {counted(len(found), "case")}; give the id of one: {which}'
+        )
+
+
+def shows_it(measured: Measured, middle: float) -> bool | None:
+    """Returns whether a version is slower than the middle; None where that cannot be told."""
+    found, verdict = measured.found, measured.verdict
+    if verdict == "unproven" or found.low <= middle <= found.high:
+        return None
+    is_above = found.low > middle
+    # The interval is that of the first forks alone, which fresh ones may have refuted.
+    return None if is_above and verdict == "inconclusive" else is_above
 
 
 def ratio(
     question: Question, spec: BackendSpec, metric: str, good: str, version: str, say: Callable[[str], None]
-) -> tuple[Interval, str]:
-    """Returns the time of the version divided by that of the good one, and the verdict. Raises
+) -> Measured:
+    """Returns the time of the version divided by that of the good one, with its verdict. Raises
     Unavailable."""
     with tempfile.TemporaryDirectory(prefix="grammarbench-bisect-") as folder:
         arms = [str(replace(spec, version=arm_version)) for arm_version in (good, version)]
@@ -141,7 +196,8 @@ def ratio(
         )
         say(f"{version}: measuring against {good} ...")
         try:
-            _, comparisons = measure(request, lambda _: None)
+            measured_in, comparisons = measure(request, lambda _: None)
+            lost = losses(measured_in)
         except BadInput as error:
             raise Unavailable(one_line(str(error))) from error
     of_version = next(
@@ -152,6 +208,20 @@ def ratio(
         ),
         None,
     )
+    if lost and (of_version is None or not of_version.cases):
+        raise LostWhileMeasured(lost[0])
     if of_version is None:
         raise Unavailable("the case is not solved by both")
-    return of_version.found, of_version.verdict
+    return Measured(of_version.found, of_version.verdict, of_version.why)
+
+
+def losses(folder: Path) -> list[str]:
+    """Returns what a measurement says of the arms that were lost in it, but for the reference's copy. Raises
+    BadInput."""
+    recorded = read_measurement(folder)
+    arms = {arm.name for arm in recorded.measurement.arms if arm.role != "a/a"}
+    return [
+        f"{other['arm']} was lost while it was measured: {one_line(other['text'], 200)}"
+        for other in recorded.others
+        if other["kind"] == "lost" and other["arm"] in arms
+    ]
