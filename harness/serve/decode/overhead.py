@@ -44,8 +44,8 @@ class SpeedUp:
     """Stepwise over strategy in the time from admission until done, summed over a run: 2.0 is twice as
     fast."""
     ceiling: float | None
-    """Passes of stepwise over passes of the strategy, for the same requests: 1 / (1 - share of tokens without
-    a pass). None where either says that it took no pass."""
+    """Passes of stepwise over passes of the strategy, for the requests with equal texts: 1 / (1 - their share
+    of ids without a pass) where the ids are equal too. None where either says that it took no pass."""
     saved: int
     """Number of passes saved."""
 

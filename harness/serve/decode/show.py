@@ -175,6 +175,9 @@ def _outcomes(decoded: Decoded, cells: Sequence[DecodeCell], values: Sequence[Va
             for name, width in (("solved", 6), ("fallback", 6), ("peak", 8))
         )
         lines += [f"{_name(cell)} {shares} {speed:>5} {ceiling:>5} {outcome}", *_knobs(cell)]
+        if gain is not None and gain.ratio.left_out:
+            of = f"{gain.ratio.requests} of {gain.ratio.requests + gain.ratio.left_out}"
+            lines.append(f"    speed-up and ceiling are of {of} requests, those with equal texts")
         lines += [f"    {count} {why}"[:80] for why, count in right.refusals(cell.judged).items()]
     return lines
 

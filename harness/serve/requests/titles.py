@@ -148,7 +148,8 @@ FIGURES: dict[str, Title] = {
         "saved",
         "share",
         "higher",
-        "It is the share of the emitted ids that had no pass of their own: forced ids, and accepted drafts.",
+        "It is the share of the emitted ids of answered requests that had no pass of their own: forced ids, "
+        "and accepted drafts.",
     ),
     "overhead": Title(
         "x none",
@@ -174,8 +175,8 @@ FIGURES: dict[str, Title] = {
         "ceiling",
         "ratio",
         "neither",
-        "It is the number of passes with stepwise divided by that with the strategy, 1 / (1 - saved "
-        "share); the speed-up would be as large if only passes cost time.",
+        "It is stepwise's number of passes divided by the strategy's, over the equal texts alone: the "
+        "speed-up if only passes cost time. If all ids are equal, it is 1 / (1 - saved).",
     ),
     "valid": Title(
         "valid",

@@ -62,11 +62,11 @@ def gains(inputs: Inputs) -> list[tuple[str, Chart]]:
 
 
 CAPTION = (
-    "On against off in the same rounds, of equal texts. Left: emitted tokens that needed no forward pass of "
-    "their own. Right: stepwise over strategy of the time in the batch, with its interval; the hollow mark "
-    "is the speed-up if only passes cost."
+    "On against off in the same rounds. Left: emitted tokens of all answered requests that needed no forward "
+    "pass of their own. Right, of the requests with equal texts alone: stepwise over strategy of the time in "
+    "the batch, with its interval; the hollow mark is the speed-up if only passes cost."
 )
-HEADS = ("Load", "Arm", "Tokens saved", "Speed-up", "Ceiling", "TPOT off → on", "E2E off → on")
+HEADS = ("Load", "Arm", "Tokens saved", "Speed-up", "Ceiling", "Equal texts", "TPOT off → on", "E2E off → on")
 
 
 def _gained(
@@ -93,9 +93,10 @@ def _gained(
         else "no equal texts"
     )
     ceiling = f"{gain.ceiling:.2f}" if gain.ceiling else "–"
+    equal = f"{gain.ratio.requests} of {gain.ratio.requests + gain.ratio.left_out}"
     times = [_pair(off_values[name], on_values[name]) for name in ("tpot", "e2e")]
     share = percent(saved) if isinstance(saved, float) else "–"
-    return bar, (label, cell.arm, share, speed, ceiling, *times)
+    return bar, (label, cell.arm, share, speed, ceiling, equal, *times)
 
 
 def _pair(off: object, on: object) -> str:
