@@ -24,6 +24,10 @@ FLOORS = 3.0
 the same figures."""
 
 OF_ITSELF = "identical code, and not equivalent within its interval"
+NOT_EQUIVALENT = "two arms of identical code were not equivalent here"
+NO_CONTROL = "no case of two arms of identical code is judged here"
+"""The reference solves none of these cases, was lost in all, or has too few figures of them; more forks would
+not help."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ def log_ratios(figures: Figures, metric: str, base: str, head: str, cases: Itera
     A further fork leaves slow cases out. It is left out rather than they: a head that became slow would else
     take the case that shows it out of the comparison.
     """
-    found = _log_ratios_of_both(figures, metric, base, head, cases)
+    found = log_ratios_of_both(figures, metric, base, head, cases)
     whole = [set(found.get(fork, ())) for fork in figures.whole_forks]
     judged = set.intersection(*whole) if whole else set()
     return {
@@ -77,7 +81,7 @@ def log_ratios(figures: Figures, metric: str, base: str, head: str, cases: Itera
     }
 
 
-def _log_ratios_of_both(
+def log_ratios_of_both(
     figures: Figures, metric: str, base: str, head: str, cases: Iterable[str]
 ) -> LogRatios:
     """Returns the values wherever both arms have a figure."""
@@ -152,8 +156,9 @@ def mean_ratio(figures: Figures, metric: str, base: str, head: str, cases: Seque
                     for s in slot.sums[:, column]
                 ]
             means.append(np.mean(values) if values else math.nan)
-        ratios.append(math.log(means[0] / means[1]))
-    return math.exp(float(np.nanmean(ratios))) if ratios and not np.isnan(ratios).all() else math.nan
+        if all(mean > 0 for mean in means):  # a clock that saw no time pass has measured nothing
+            ratios.append(math.log(means[0] / means[1]))
+    return math.exp(float(np.mean(ratios))) if ratios else math.nan
 
 
 def pairs(figures: Figures) -> list[tuple[str, str]]:
@@ -181,11 +186,11 @@ def is_change(comparison: Comparison, figures: Figures) -> bool:
 def compare(figures: Figures, confirming: Figures | None = None) -> list[Comparison]:
     """Returns every pair in every metric and family, the A/A pair first; see docs/measuring.md for each step.
 
-    Where the A/A arm is not equivalent in the metric and family, a verdict is `unproven`. Of the verdicts
-    that say that something changed, those are kept that a false discovery rate of one percent leaves, and,
-    where `confirming` forks were made of the same pair, metric and family, that these alone say too; the
-    others are `inconclusive`. Between versions of one thing, what is not slower in the cases that are judged
-    is `unproven` while there are others that are not.
+    Where the A/A arm is not equivalent in the metric and family, or has no case there that is judged, a
+    verdict is `unproven`. Of the verdicts that say that something changed, those are kept that a false
+    discovery rate of one percent leaves; the others are `inconclusive`. So are those between versions of one
+    thing that `confirming` forks, where some were made, do not say too. What is not slower between versions
+    in the cases that are judged is `unproven` while there are others that are not.
     """
     reference = next(measured.name for measured in figures.measurement.arms if measured.role == "reference")
     again = next((measured.name for measured in figures.measurement.arms if measured.role == "a/a"), None)
@@ -195,19 +200,16 @@ def compare(figures: Figures, confirming: Figures | None = None) -> list[Compari
         for family in figures.families
     }
     controls = [control for control, _ in _compared(figures, [(reference, again)], floors)] if again else []
+    judged_by = {(control.metric, control.family) for control in controls if control.cases}
     proven = {(control.metric, control.family) for control in controls if control.verdict == "equivalent"}
     compared = _compared(figures, pairs(figures), floors)
     judged = []
     significant = false_discovery([chance(x, comparison.margin) for comparison, x in compared])
     for (comparison, _), stands in zip(compared, significant, strict=True):
-        if (comparison.metric, comparison.family) not in proven and again:
-            judged.append(
-                replace(
-                    comparison,
-                    verdict="unproven",
-                    why="two arms of identical code were not equivalent here",
-                )
-            )
+        here = comparison.metric, comparison.family
+        if here not in proven and again:
+            why = NOT_EQUIVALENT if here in judged_by else NO_CONTROL
+            judged.append(replace(comparison, verdict="unproven", why=why))
         elif comparison.verdict in ("regressed", "improved") and not stands:
             judged.append(
                 replace(
@@ -216,12 +218,18 @@ def compare(figures: Figures, confirming: Figures | None = None) -> list[Compari
                     why="does not stand at a false discovery rate of one percent",
                 )
             )
-        elif comparison.verdict in ("regressed", "improved") and confirming is not None:
-            judged.append(_confirmed(comparison, confirming, is_change(comparison, figures)))
+        elif (
+            comparison.verdict in ("regressed", "improved")
+            and confirming is not None
+            and is_change(comparison, figures)
+        ):
+            judged.append(_confirmed(comparison, confirming))
         else:
             judged.append(comparison)
     judged_controls = [
-        replace(control, verdict="unproven", why=OF_ITSELF) if control.verdict == "inconclusive" else control
+        replace(control, verdict="unproven", why=OF_ITSELF if control.cases else "")
+        if control.verdict == "inconclusive"
+        else control
         for control in controls
     ]
     return [_censored(comparison, figures) for comparison in (*judged_controls, *judged)]
@@ -248,7 +256,7 @@ def _compared_in(
     ratios = log_ratios(figures, metric, base, head, solved)
     judged = set().union(*ratios.values())
     if not ratios:  # nothing can be judged; the first fork has an estimate, and no interval
-        some = _log_ratios_of_both(figures, metric, base, head, solved)
+        some = log_ratios_of_both(figures, metric, base, head, solved)
         ratios = dict(sorted(some.items())[:1])
     x = per_fork(ratios)
     if not x:
@@ -273,24 +281,23 @@ def _compared_in(
 
 
 def confirmation(comparison: Comparison, confirming: Figures) -> tuple[Interval | None, Judgement]:
-    """Returns the interval and verdict of fresh forks alone; no interval and `inconclusive` if they have no
-    figure of it."""
+    """Returns the interval and verdict of fresh forks alone; no interval and `inconclusive` if they do not
+    have a figure of every case on which it rests, as where an arm was lost in one of them."""
     cases = [trace.case_id for trace in confirming.families[comparison.family]]
-    x = per_fork(log_ratios(confirming, comparison.metric, comparison.base, comparison.head, cases))
-    if not x:
+    ratios = log_ratios(confirming, comparison.metric, comparison.base, comparison.head, cases)
+    if not ratios or len(set().union(*ratios.values())) < comparison.cases:
         return None, "inconclusive"
-    second = interval(x)
+    second = interval(per_fork(ratios))
     return second, judge(second, comparison.margin)
 
 
-def _confirmed(comparison: Comparison, confirming: Figures, must_be: bool) -> Comparison:
-    """Returns the comparison as fresh forks leave it. Without a figure in them only a change must be
-    confirmed: nothing else is measured again."""
+def _confirmed(comparison: Comparison, confirming: Figures) -> Comparison:
+    """Returns a change as fresh forks leave it."""
     second, verdict = confirmation(comparison, confirming)
     if second is None:
-        if not must_be:
-            return comparison
-        return replace(comparison, verdict="inconclusive", why="not confirmed: no figure in fresh forks")
+        has_some = bool(confirming.forks_by_arm.get(comparison.head))
+        why = "not every fresh fork has every case" if has_some else "no figure in fresh forks"
+        return replace(comparison, verdict="inconclusive", why=f"not confirmed: {why}")
     if verdict == comparison.verdict:
         return replace(
             comparison,
@@ -326,7 +333,7 @@ def _too_few(comparison: Comparison, figures: Figures) -> str:
     """Returns how many cases are not judged, and why they have too few figures."""
     pair = comparison.base, comparison.head
     solved = _solved_by_both(figures.families[comparison.family], *pair)
-    lost = sum(any((arm, case) in figures.lost for arm in pair) for case in solved)
+    lost = sum(any(figures.lost_in(arm, case) == "whole" for arm in pair) for case in solved)
     causes = []
     if comparison.metric in OF_FRESH_COMPILES and lost < comparison.unjudged:
         causes.append(f"a compile takes over {VERY_SLOW_COMPILE_NS / 1e9:g} s")
@@ -344,7 +351,9 @@ def flagged(comparisons: Iterable[Comparison], figures: Figures) -> list[Compari
     return [
         comparison
         for comparison in comparisons
-        if comparison.verdict in ("regressed", "improved") and is_change(comparison, figures)
+        if comparison.verdict in ("regressed", "improved")
+        and is_change(comparison, figures)
+        and not comparison.is_control  # of identical code no change is claimed
     ]
 
 
@@ -368,13 +377,22 @@ def undecided(comparisons: Iterable[Comparison], figures: Figures) -> set[str]:
 
 def _more_forks_help(comparison: Comparison, figures: Figures) -> bool:
     """Returns whether a further fork would count, and could decide what is judged."""
+    pair = comparison.base, comparison.head
     made = figures.forks_by_arm[comparison.base] & figures.forks_by_arm[comparison.head]
     if comparison.found.forks < len(made):
         return False  # one was left out, because it lacks a slow case, and so would the next be
+    if any(
+        figures.lost_in(arm, trace.case_id) == "later"
+        for arm in pair
+        for trace in figures.families[comparison.family]
+    ):
+        return False  # the next would lack that case too
+    if comparison.verdict == "unproven" and math.isnan(comparison.floor):
+        return False  # there is no A/A figure here, and will be none
     return not comparison.unjudged or judge(comparison.found, comparison.margin) == "inconclusive"
 
 
 def is_proven(comparisons: Iterable[Comparison]) -> bool:
-    """Returns whether the A/A arm is equivalent wherever it was measured."""
-    controls = [comparison for comparison in comparisons if comparison.is_control]
+    """Returns whether the A/A arm is equivalent wherever a case of it is judged."""
+    controls = [comparison for comparison in comparisons if comparison.is_control and comparison.cases]
     return bool(controls) and all(control.verdict == "equivalent" for control in controls)

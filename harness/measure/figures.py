@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,11 +115,13 @@ class Figures:
                 last[slot.arm, slot.case_id, slot.fork, slot.round] = slot
         self.slots = last
         self.forks = sorted({fork for _, _, fork, _ in last})
-        self.lost = {
-            (other["arm"], other["case_id"]): other["text"]
-            for other in recorded.others
-            if other["kind"] == "lost"
-        }
+        self.lost: dict[tuple[str, str], int] = {}
+        for other in recorded.others:
+            if other["kind"] == "lost":
+                # A line that does not say when takes away everything.
+                fork = other["fork"] if isinstance(other.get("fork"), int) else 0
+                key = other["arm"], other["case_id"]
+                self.lost[key] = min(fork, self.lost.get(key, fork))
 
     @cached_property
     def whole_forks(self) -> list[int]:
@@ -126,6 +130,14 @@ class Figures:
         profile = PROFILES.get(self.measurement.profile)
         count = self.measurement.forks or (profile.forks if profile else len(self.forks))
         return [fork for fork in self.forks if self.confirming or fork < count]
+
+    def lost_in(self, arm: str, case: str) -> Literal["whole", "later"] | None:
+        """Returns whether the arm was lost in the case in one of the `whole_forks` (or before any), or in a
+        later fork; None where it was not lost."""
+        fork = self.lost.get((arm, case))
+        if fork is None:
+            return None
+        return "later" if self.whole_forks and fork > self.whole_forks[-1] else "whole"
 
     @cached_property
     def forks_by_arm(self) -> dict[str, set[int]]:
@@ -137,12 +149,12 @@ class Figures:
 
     @cached_property
     def shapes(self) -> dict[tuple[str, str, int, int], SlotFigures]:
-        """Returns the shapes by arm, case, fork and round, without cases that were lost while they were
-        measured."""
+        """Returns the shapes by arm, case, fork and round. Where an arm was lost in a case, the case has none
+        from that fork on; what whole forks before it measured stays."""
         return {
             key: shape(slot, self.recorded.of(slot.figures))
             for key, slot in self.slots.items()
-            if (key[0], key[1]) not in self.lost
+            if key[2] < self.lost.get((key[0], key[1]), math.inf)
         }
 
     @cached_property

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 from rich.cells import cell_len
 
-from harness.measure.estimate import Comparison, is_change, is_proven
+from harness.measure.estimate import NO_CONTROL, Comparison, is_change, is_proven
 from harness.measure.figures import METRICS, Figures
 from harness.measure.statistics import LEVEL, observed_quantile
 from harness.text import PIPE, Console, Style, counted, duration, one_line, shorten
@@ -45,9 +46,13 @@ def text(
 def arms_text(figures: Figures, on: Console = PIPE) -> str:
     """Returns a table of the arms: how many cases were measured, and medians over the cases that all arms
     solve, per case or of each case's mean per token, as said. Medians are observed values; those per token
-    are other ones than in `table times`, which takes the tokens of all cases together."""
+    are other ones than in `table times`, which takes the tokens of all cases together. Below it stands who
+    was lost in how many cases while they were measured."""
     common, total = [trace.case_id for trace in figures.common_set], len(figures.measurement.traces)
-    but = "" if all(map(figures.own_set, figures.arms)) else ", but for those that solve none"
+    lost = Counter(arm for arm, _ in figures.lost)
+    without = [arm for arm in figures.arms if not figures.own_set(arm)]
+    none = dict.fromkeys("were lost in all" if lost[arm] else "solve none" for arm in without)
+    but = f", but for those that {' or '.join(none)}" if without else ""
     lines = [
         f"medians over the {len(common)} of {counted(total, 'case')} that every arm solves{but}",
         f"{'arm':{NAME}} {'solved':>9} {'compile':>9} {'TTFM':>9} {'cold fill':>9} {'fill':>9} {'accept':>9}",
@@ -72,8 +77,12 @@ def arms_text(figures: Figures, on: Console = PIPE) -> str:
         if len(name) > NAME:
             lines += on.fold(name)
             name = ""
-        lines.append(f"{name:{NAME}} {f'{len(own)}/{total}':>9} " + " ".join(f"{cell:>9}" for cell in cells))
+        solved = f"{len(own)}/{total}" if own or not lost[arm] else "lost"
+        lines.append(f"{name:{NAME}} {solved:>9} " + " ".join(f"{cell:>9}" for cell in cells))
     lines.append("compile and TTFM per case; fills and accepts of each case's mean per token")
+    for one in figures.measurement.arms:
+        if count := lost[one.name]:
+            lines += on.fold(f"{one.name} was lost in {counted(count, 'case')} while it was measured")
     return "\n".join(lines)
 
 
@@ -138,7 +147,11 @@ def proof_text(figures: Figures, comparisons: Sequence[Comparison], on: Console 
     for comparison in comparisons:
         margins[comparison.metric] = max(comparison.margin, margins.get(comparison.metric, 0.0))
     proven = is_proven(comparisons)
-    sentence = "proven: two arms of identical code came out equivalent everywhere"
+    has_gaps = any(
+        (one.is_control and not one.cases) or one.why.startswith(NO_CONTROL) for one in comparisons
+    )
+    where = "wherever a case of them is judged" if has_gaps else "everywhere"
+    sentence = f"proven: two arms of identical code came out equivalent {where}"
     if not proven:
         in_part = any(one.is_control and one.verdict == "equivalent" for one in comparisons)
         word, where = ("UNPROVEN in part", "everywhere") if in_part else ("UNPROVEN", "anywhere")
@@ -163,8 +176,9 @@ def proof_text(figures: Figures, comparisons: Sequence[Comparison], on: Console 
 
 
 def seen(effect: float) -> str:
-    """Returns the smallest change that would be seen, in words; one fork has no interval, so none would."""
-    return f"{effect:.1%}" if math.isfinite(effect) else "none: one fork"
+    """Returns the smallest change that would be seen, in words. One fork has no interval, so none would; the
+    same goes for cases that are measured in one fork only."""
+    return f"{effect:.1%}" if math.isfinite(effect) else "none: too few forks"
 
 
 def smallest_effect(comparisons: Sequence[Comparison], figures: Figures) -> dict[str, float]:

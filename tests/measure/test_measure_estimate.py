@@ -54,7 +54,7 @@ def test_less_than_the_margin_is_no_change(tmp_path: Path, head: float) -> None:
 def test_one_fork_would_have_seen_no_change(tmp_path: Path) -> None:
     found = measured(tmp_path, 1.0, forks=1)
     said = " ".join(show.proof_text(Figures(read_measurement(tmp_path)), found).split())
-    assert "1 fork, intervals" in said and "fill none: one fork" in said and "inf" not in said
+    assert "1 fork, intervals" in said and "fill none: too few forks" in said and "inf" not in said
 
 
 def test_of_margins_that_differ_by_family_the_widest_is_named_as_such(tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ class Entry:
     low: float
     high: float
     forks: int
+    """On how many forks the ratio rests."""
     proven: bool
 
 
@@ -137,13 +138,19 @@ def compared_entries(folder: Path) -> tuple[str, str, list[tuple[Entry, Comparis
                             ratio=ratio.found.ratio if ratio else 1.0,
                             low=ratio.found.low if ratio else 1.0,
                             high=ratio.found.high if ratio else 1.0,
-                            forks=len(figures.forks),
-                            proven=proven,
+                            forks=ratio.found.forks if ratio else len(figures.forks),
+                            proven=proven and (ratio is None or _is_judged(ratio)),
                         ),
                         ratio,
                     )
                 )
     return measurement.hardware, measurement.workload, entries
+
+
+def _is_judged(ratio: Comparison) -> bool:
+    """Returns whether every case that both arms solve is judged, and by the figures of identical code. The
+    others may be those that became slow, and which they are may change from run to run."""
+    return not ratio.unjudged and not math.isnan(ratio.floor)
 
 
 def _full(backend: str, version: str, options: str) -> str:

@@ -6,11 +6,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from harness.measure.estimate import log_ratios, margin_of, noise_floor, per_fork
+from harness.measure.estimate import log_ratios, log_ratios_of_both, margin_of, noise_floor, per_fork
 from harness.measure.figures import Figures
 from harness.measure.statistics import interval, judge
 from harness.report.figures.estimates import Estimate
 from harness.report.page.inputs import Inputs, Measured
+from harness.text import counted
 
 
 def ranked(inputs: Inputs) -> Measured | None:
@@ -27,7 +28,8 @@ def over_reference(figures: Figures, metric: str) -> dict[str, Estimate]:
 
     The interval is that of the ratio, as every table has it. Arms are ranked with `room` for the margin of
     this measurement, within which identical code is called equal: two of them are told apart only if they
-    differ by more than that. There is none where the reference's copy did not come out equivalent.
+    differ by more than that. There is none where the reference's copy did not come out equivalent, and none
+    for an arm of which not every case is judged: its value is then that of the first fork that has them all.
     """
     cases = [case.case_id for case in figures.common_set]
     arms = figures.measurement.arms
@@ -42,20 +44,38 @@ def over_reference(figures: Figures, metric: str) -> dict[str, Estimate]:
     room = math.sqrt(1 + margin)
     estimates = {}
     for arm in figures.arms:
-        x = [0.0] if arm == reference else per_fork(log_ratios(figures, metric, reference, arm, cases))
+        x, unjudged = ([0.0], 0) if arm == reference else _per_fork(figures, metric, reference, arm, cases)
         if not x or not cases or not figures.own_set(arm):
             continue
         one = interval(x)
         low, high = (1.0, 1.0) if arm == reference else (one.low, one.high)
-        has_bounds = not why and low > 0 and math.isfinite(high)
+        too_few = f"{counted(unjudged, 'case')} not judged" if unjudged else ""
+        has_bounds = not why and not too_few and low > 0 and math.isfinite(high)
         estimates[arm] = Estimate(
             one.ratio,
             low if has_bounds else None,
             high if has_bounds else None,
-            why="" if has_bounds else why or "one fork",
+            why="" if has_bounds else why or too_few or "one fork",
             room=room,
         )
     return estimates
+
+
+def _per_fork(
+    figures: Figures, metric: str, reference: str, arm: str, cases: Sequence[str]
+) -> tuple[list[float], int]:
+    """Returns the numbers per fork, and how many of the cases are not judged.
+
+    Those that are not are the slow ones, and a ratio without them would flatter the arm. Where there are
+    some, the only number is that of the first fork that has all; where none has, those of the rest are given.
+    """
+    judged = log_ratios(figures, metric, reference, arm, cases)
+    unjudged = len(cases) - len(set().union(*judged.values()))
+    if not unjudged:
+        return per_fork(judged), 0
+    made = sorted(log_ratios_of_both(figures, metric, reference, arm, cases).items())
+    whole = next((of_fork for _, of_fork in made if len(of_fork) == len(cases)), None)
+    return per_fork(judged if whole is None else {0: whole}), unjudged
 
 
 def _floor(figures: Figures, metric: str, reference: str, copy: str | None) -> float:

@@ -168,7 +168,9 @@ def control(inputs: Inputs) -> str:
     sentences = []
     for one in inputs.measured:
         copies = {arm.name for arm in one.figures.measurement.arms if arm.role == "a/a"}
-        controls = [comparison for comparison in one.comparisons if comparison.head in copies]
+        controls = [
+            comparison for comparison in one.comparisons if comparison.head in copies and comparison.cases
+        ]
         equal = sum(comparison.verdict == "equivalent" for comparison in controls)
         if not controls:
             sentences.append("A/A not measured")
