@@ -203,8 +203,10 @@ def _confirm(
     for made in range(1, profile.most_forks + 1):
         engine.fork(traces, [arm for arm in arms if arm.name in names], confirming=True)
         confirming = Figures(read_measurement(folder), confirming=True)
+        seconds = [confirmation(comparison, confirming) for comparison in doubtful]
+        # What these forks have no figure of, because an arm was lost, further ones would have none of either.
         if made >= profile.forks and all(
-            confirmation(comparison, confirming)[1] != "inconclusive" for comparison in doubtful
+            found is None or judgement != "inconclusive" for found, judgement in seconds
         ):
             break
     return conclude(folder)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,9 @@ from harness.cli.main import main
 from harness.measure import show
 from harness.measure.estimate import NO_CONTROL, Comparison, compare, flagged, is_proven, undecided
 from harness.measure.figures import Figures
+from harness.measure.protocol import PROFILES
 from harness.measure.record import read_measurement
-from harness.measure.session import conclude
+from harness.measure.session import _confirm, conclude
 from harness.outcomes.history.measurements import compared_entries, is_sound
 from harness.report.figures.estimates import best
 from harness.report.figures.ratios import over_reference
@@ -109,6 +111,25 @@ def test_a_change_is_confirmed_by_all_its_cases_or_not_at_all(tmp_path: Path) ->
     assert (fill.verdict, fill.why, fill.cases) == (
         "inconclusive", "not confirmed: not every fresh fork has every case", 2,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(("ratio", "is_lost", "made"), [(1.3, False, 3), (1.3, True, 3), (1.0, False, 10)])
+def test_fresh_forks_end_where_an_arm_is_lost(ratio: float, is_lost: bool, made: int, tmp_path: Path) -> None:
+    """Where they leave the verdict open, as many are made as the profile allows."""
+
+    def unsure(metric: str, fork: int, number: int) -> float:
+        return 1.3 if fork < 5 else ratio + (0 if ratio > 1 else 0.2 * (fork % 2))
+
+    arms: dict[Any, Factor] = {REFERENCE: steady(1, seed=1), HEAD: unsure, COPY: steady(1, seed=3)}
+    write_measurement(tmp_path, arms, confirming=range(3))
+    if is_lost:
+        lose(tmp_path, "toy==2", 6, *BOTH)
+    forks: list[object] = []
+    engine: Any = SimpleNamespace(
+        measurement=read_measurement(tmp_path).measurement, fork=lambda *where, **_: forks.append(where)
+    )
+    _confirm(engine, tmp_path, engine.measurement.arms, PROFILES["quick"], lambda _: None)
+    assert len(forks) == made
 
 
 def other_versions(folder: Path, unsolved: tuple[str, ...]) -> Figures:
