@@ -198,11 +198,12 @@ class Figures:
 
     def structural(self, arm: str, traces: Iterable[Trace]) -> list[NDArray[np.float64]]:
         """Returns, for each case, fill and accept of every token as float64 `[tokens, 2]`: the minimum over
-        everything measured."""
+        the `whole_forks`, since that of an arm with more forks than others would be smaller by luck."""
         wanted = [trace.case_id for trace in traces]
+        whole = {*self.whole_forks}
         least: dict[str, Nanoseconds] = {}
-        for (name, case, _, _), slot in self.shapes.items():
-            if name == arm:
+        for (name, case, fork, _), slot in self.shapes.items():
+            if name == arm and fork in whole:
                 least[case] = np.minimum(least[case], slot.warm) if case in least else slot.warm
         return [least[case].astype(float) for case in wanted if case in least]
 

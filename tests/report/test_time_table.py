@@ -42,6 +42,20 @@ def test_common_and_own_sets_stand_apart(run: Path) -> None:
     )
 
 
+def test_an_arm_with_more_forks_than_another_has_no_smaller_minimum(tmp_path: Path) -> None:
+    """Only the arm whose verdict is open gets more forks than the profile's three, and one of them is
+    lucky."""
+
+    def same(metric: str, fork: int, number: int) -> float:
+        return 0.8 if fork == 4 else 1.1 - 0.05 * fork
+
+    arms = {arm("a", "reference"): same, arm("b"): same, arm("a (again)", "a/a"): same}
+    write_measurement(tmp_path, arms, left_out=lambda arm, _, fork, __: arm == "b" and fork >= 3)
+    frame = time_frame(tmp_path)
+    warm = frame[(frame.figure == "fill per token, warm") & (frame.cases == "common")].set_index("arm")
+    assert warm.loc["a", "max"] == warm.loc["b", "max"] == max(FILLS), "that of the last of three forks"
+
+
 def test_a_percentile_with_few_values_beyond_it_is_left_out(run: Path) -> None:
     frame = time_frame(run)
     fills = frame[

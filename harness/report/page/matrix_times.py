@@ -130,8 +130,8 @@ def warm(subjects: Sequence[Subject], name: str, level: float, by: Measured | No
         )
 
     about = (
-        "Fills of tokens, each the minimum over warm repetitions in all forks (the structural tail; "
-        "`grammarbench measure`)."
+        "Fills of tokens, each the minimum over warm repetitions in the profile's forks (the structural "
+        "tail; `grammarbench measure`)."
     )
     column = MatrixColumn(f"warm_{name.replace('.', '')}", f"warm mask {name}", about, True)
     return ColumnFigures(column, [of(subject) for subject in subjects], _show_time)

@@ -29,8 +29,9 @@ def time_frame(run: Path) -> pd.DataFrame:
     `cases`: `common` (those that every arm solves) or `own`, with their number in `of`, as `solved/all`.
 
     A value is the median over forks and rounds of a case's compile, time to first mask or new object, or of a
-    token's cold fill, and the minimum over everything measured of a token's warm fill or accept. Percentiles
-    are values that are there, and none between two; one beyond which fewer than ten values lie is left out.
+    token's cold fill, and of a token's warm fill or accept the minimum over the forks in which every arm was
+    measured. Percentiles are values that are there, and none between two; one beyond which fewer than ten
+    values lie is left out.
     `p50_low` and `p50_high` are the 99 % interval of the median, by whole cases; both are left out below
     eight cases, of which even the smallest and the largest miss the median too often. Raises BadInput.
     """

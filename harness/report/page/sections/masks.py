@@ -34,8 +34,8 @@ PARTLY = (
     "Cases with every token's time:"
 )
 WARM = (
-    "Measured: for each token the minimum over warm repetitions in all forks, which leaves out most noise of "
-    "the machine. Each curve ends at the share of the cases that the arm solves."
+    "Measured: for each token the minimum over warm repetitions in the profile's forks, which leaves out "
+    "most noise of the machine. Each curve ends at the share of the cases that the arm solves."
 )
 
 
