@@ -54,12 +54,13 @@ CONTRACT = {
 CHANGES: dict[ChangeVerdict, str] = {
     "regressed": "The whole interval lies above 1 + margin: slower.",
     "improved": "The whole interval lies below 1 - margin.",
-    "equivalent": "The whole interval lies within the margin: no change was shown, which is a finding.",
+    "equivalent": "The whole interval lies within the margin: no change beyond it was shown, which is a "
+    "finding.",
     "inconclusive": "The interval lies across the margin; or a change did not stand at the false discovery "
     "rate, or was not confirmed.",
-    "unproven": "Two arms of identical code were not equivalent in this figure and family; nothing is said "
-    "of others. Or, between versions of one backend, cases have too few figures to be judged; they may have "
-    "become slower.",
+    "unproven": "Two arms of identical code were not equivalent in this figure and family, or no case of "
+    "theirs is judged there; nothing is said of others. Or, between versions of one backend, cases have too "
+    "few figures to be judged; they may have become slower.",
 }
 
 ENDS: dict[RequestEnd, str] = {
