@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compared import COPY, HEAD, REFERENCE, measured_run
+from compared import COPY, HEAD, NEW, OLD, REFERENCE, measured_run, write_run
 from measured import Factor, arm, steady, write_measurement
 
 from harness.cli.main import main
@@ -22,6 +22,7 @@ from harness.measure.protocol import PROFILES
 from harness.measure.record import read_measurement
 from harness.measure.session import _confirm, conclude
 from harness.outcomes.history.measurements import compared_entries, is_sound
+from harness.outcomes.result import result_of
 from harness.report.figures.estimates import best
 from harness.report.figures.ratios import over_reference
 from harness.report.tables.time import time_frame
@@ -259,6 +260,17 @@ def test_an_arm_is_not_ranked_without_its_slowest_cases(tmp_path: Path) -> None:
     assert ratios["a"].bounds is not None and not any(best(list(ratios.values())))
     entries = [entry for entry, _ in compared_entries(tmp_path)[2] if entry.metric == "compile"]
     assert {entry.backend: is_sound(entry) for entry in entries} == {"ours": True, "a": True, "b": False}
+
+
+def test_an_exported_ratio_without_the_slowest_cases_has_no_interval(tmp_path: Path) -> None:
+    write_run(tmp_path, {OLD: {}, NEW: {}})
+    slow_to_compile(tmp_path, ("speed1",))
+    ratios = {one.arm: one for one in result_of(tmp_path).figures if one.name == "compile_ratio"}
+    assert ratios["a 1"].low is not None and ratios["a 1"].why == ""
+    assert ratios["b 1"].low is ratios["b 1"].high is None
+    assert ratios["b 1"].why == (
+        "unproven: 1 case was measured in too few forks, because a compile takes over 2 s, and is not judged"
+    )
 
 
 def test_an_arm_with_every_case_in_every_fork_is_ranked(tmp_path: Path) -> None:

@@ -236,7 +236,7 @@ def _measured(run: Path) -> Iterator[Figure]:
     """Yields nanoseconds, and ratios to the reference with their intervals.
 
     An unproven ratio says why and has none: where identical code does not come out as equal, no interval can
-    be believed.
+    be believed. Nor has one that leaves cases out: they may be those in which the arm is slow.
     """
     if read_measurement(run).end is None:
         return
@@ -256,7 +256,7 @@ def _measured(run: Path) -> Iterator[Figure]:
         if math.isfinite(entry.high):
             title = f"{what}, ratio to {entry.reference}"
             main = entry.family == ALL and entry.metric in ("compile", "fill")
-            unproven = compared is not None and compared.verdict == "unproven"
+            unproven = compared is not None and (compared.verdict == "unproven" or compared.unjudged > 0)
             yield Figure(
                 arm,
                 entry.family,
