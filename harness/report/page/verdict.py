@@ -109,16 +109,18 @@ def _held(inputs: Inputs, reasons: list[str]) -> Iterator[tuple[Gate, tuple[Chan
     Why a pair cannot be compared goes to the reasons.
     """
     folders = [run.folder for run in inputs.runs]
+    read = dict(zip(folders, inputs.noticed, strict=True))
     for folder in folders[1:]:
         try:
-            result = result_of(folder, folders[0])
+            result = result_of(folder, folders[0], read=read[folder])
         except BadInput as error:
             reasons.append(str(error))
         else:
             yield replace(result.gate, against=f"{inputs.runs[0].info.run} ({folders[0]})"), result.changes
     for run in (*inputs.runs, *inputs.scouting):
         if run.has_versions:
-            result = result_of(run.folder, time=any(one.folder == run.folder for one in inputs.measured))
+            is_measured = any(one.folder == run.folder for one in inputs.measured)
+            result = result_of(run.folder, time=is_measured, read=read.get(run.folder))
             yield result.gate, result.changes
 
 
