@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import synthetic
@@ -17,8 +18,11 @@ from harness.cli.main import main
 from harness.measure.record import ROUNDS, read_measurement
 from harness.outcomes.compare import compare_arms, compare_runs, gate_pairs, not_compared
 from harness.outcomes.compare.times import NO_BASELINE, why_not_comparable
+from harness.outcomes.result import build
+from harness.report.figures.forest import plot
+from harness.report.page.content import Content
 from harness.report.page.inputs import read_inputs
-from harness.report.page.sections import comparing
+from harness.report.page.sections import comparing, ratios
 from harness.report.page.verdict import verdict
 from harness.rows.row import Row
 
@@ -108,10 +112,27 @@ def test_two_settings_of_a_backend_are_no_change_on_any_surface(
     assert result["gate"]["verdict"] == "ok" and result["changes"] == []
     inputs = read_inputs([folder])
     assert verdict(inputs).word == "NO BASELINE" and comparing.run_pairs(inputs) == []
-    assert [each.note for each in comparing.against(inputs)] == [
+    assert [each.note for each in comparing.against(inputs, comparing.NOTES)] == [
         comparing.NOTES["settings"],
         comparing.NOTES["control"],
     ]
+
+
+def test_a_page_draws_the_chart_of_each_pair_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+    monkeypatch.setattr(comparing, "plot", lambda name, pairs: drawn.append(name) or plot(name, pairs))
+    page = cast(Content, SimpleNamespace(inputs=read_inputs([two_settings(tmp_path / "run")]), trend=None))
+    assert comparing.values(page) is None and ratios.values(page)
+    assert sorted(drawn) == ["against0x0", "against0x1"], "two settings, and the control"
+
+
+def test_a_verdict_reads_no_rows_that_its_page_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    versions = measured_run(tmp_path, 1.0, WRONG)
+    write_run(tmp_path / "later", {OLD: WRONG})
+    write_run(tmp_path / "earlier", {OLD: {}})
+    pages = [read_inputs([versions]), read_inputs([tmp_path / "earlier", tmp_path / "later"])]
+    monkeypatch.delattr(build, "read_rows")
+    assert [verdict(each).word for each in pages] == ["REGRESSED", "REGRESSED"]
 
 
 def test_each_setting_is_compared_with_its_own_older_version(tmp_path: Path) -> None:

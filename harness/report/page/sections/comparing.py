@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -90,7 +90,7 @@ class RunPair:
 def values(page: Content) -> Values | None:
     """Returns the measured versions and what came out differently; None where nothing is held against
     anything. Raises BadInput."""
-    measured = [pair for pair in against(page.inputs, page.trend) if pair.note == NOTES["versions"]]
+    measured = against(page.inputs, {"versions"}, page.trend)
     pairs = run_pairs(page.inputs)
     if not measured and not pairs:
         return None
@@ -106,9 +106,9 @@ def values(page: Content) -> Values | None:
 SECTION = Section("comparison", "Changes", 100, values, "changes")
 
 
-def against(inputs: Inputs, trend: Path | None = None) -> list[Against]:
-    """Returns every pair that was measured, in the order of NOTES. Raises BadInput for a history that is
-    none."""
+def against(inputs: Inputs, notes: Collection[str], trend: Path | None = None) -> list[Against]:
+    """Returns the pairs that were measured and are one of these to each other, in the order of NOTES. Raises
+    BadInput for a history that is none."""
     charts: list[tuple[int, Against]] = []
     for number, one in enumerate(inputs.measured):
         sparks = _sparks(one, trend)
@@ -116,12 +116,14 @@ def against(inputs: Inputs, trend: Path | None = None) -> list[Against]:
         for place, (base, head) in enumerate(
             dict.fromkeys((comparison.base, comparison.head) for comparison in one.comparisons)
         ):
+            note = _note(arms[base], arms[head])
+            if note not in notes:
+                continue
             mine = [
                 comparison
                 for comparison in one.comparisons
                 if (comparison.base, comparison.head) == (base, head)
             ]
-            note = _note(arms[base], arms[head])
             rank = list(NOTES).index(note)
             largest = sorted(
                 mine,

@@ -11,7 +11,7 @@ from harness.report.page.sections.comparing import NOTES, against
 def values(page: Content) -> Values | None:
     """Returns the measured pairs that are not versions of one thing; None where there is none. Raises
     BadInput."""
-    pairs = [pair for pair in against(page.inputs, page.trend) if pair.note != NOTES["versions"]]
+    pairs = against(page.inputs, NOTES.keys() - {"versions"}, page.trend)
     return {"against": pairs, "signs": SIGNS, "trend": page.trend is not None} if pairs else None
 
 
