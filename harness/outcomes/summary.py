@@ -204,6 +204,9 @@ class ArmSummary:
     peak_rss_bytes: int | None = None
     _counts: dict[str | None, Counts] = field(default_factory=dict, repr=False, compare=False)
     """What `counts` has said since the last row: a page asks for it hundreds of times."""
+    _timed: Timed | None = field(default=None, repr=False, compare=False)
+    """The same of `timed`, and below of `solves_any`."""
+    _solves_any: bool | None = field(default=None, repr=False, compare=False)
 
     @property
     def key(self) -> ArmKey:
@@ -216,12 +219,16 @@ class ArmSummary:
     @property
     def timed(self) -> Timed:
         """Returns of how many of its cases the times of single tokens are known."""
-        filled = [case for case in self.cases.values() if case.declared and case.first_fill_ns is not None]
-        return Timed(sum(bool(case.slices) for case in filled), len(filled))
+        if self._timed is None:
+            compiled = [case for case in self.cases.values() if case.declared]
+            filled = [case for case in compiled if case.first_fill_ns is not None]
+            self._timed = Timed(sum(bool(case.slices) for case in filled), len(filled))
+        return self._timed
 
     def add(self, row: Row) -> None:
         """Take in one more row of the arm."""
         self._counts.clear()
+        self._timed = self._solves_any = None
         self.rows += 1
         self.cases.setdefault((row.suite, row.case_id), CaseSummary()).add(row)
         if row.mode == CHECKS_MODE:
@@ -261,9 +268,11 @@ class ArmSummary:
     @property
     def solves_any(self) -> bool:
         """False for a baseline that allows everything, and for a backend that does not load."""
-        solved = [case for case in self.cases.values() if case.solved]
-        judged = any(case.rows.is_judged for case in self.cases.values())
-        return any(case.rows.judged for case in solved) if judged else bool(solved)
+        if self._solves_any is None:
+            solved = [case for case in self.cases.values() if case.solved]
+            judged = any(case.rows.is_judged for case in self.cases.values())
+            self._solves_any = any(case.rows.judged for case in solved) if judged else bool(solved)
+        return self._solves_any
 
     def counts(self, suite: str | None = None) -> Counts:
         """Returns how many cases, of one suite or of all, came to what."""

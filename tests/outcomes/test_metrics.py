@@ -211,6 +211,13 @@ def test_an_arm_of_the_run_without_rows_is_there(synthetic: ModuleType, tmp_path
     ]  # fmt: skip
 
 
+def test_what_was_asked_of_an_arm_is_asked_anew_after_a_further_row(seen: Any, synthetic: ModuleType) -> None:
+    arm = seen({"accepted": False, "stopped_at": 1}, samples=np.zeros(4, np.int64))
+    assert not arm.solves_any and (arm.timed.cases, arm.timed.of) == (0, 1)
+    arm.add(synthetic.row(case_id="f" * 12, samples=(0, 4)))
+    assert arm.solves_any and (arm.timed.cases, arm.timed.of) == (1, 2)
+
+
 def test_the_common_solved_set_is_what_all_solve(synthetic: ModuleType) -> None:
     ids = ["a" * 12, "b" * 12, "c" * 12]
     rows = [synthetic.row(case_id=each) for each in ids]
