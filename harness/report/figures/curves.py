@@ -62,12 +62,14 @@ def fill_curve(arm: ArmSummary, suite: str | None = None) -> Curve:
 def has_compile_times(arm: ArmSummary) -> bool:
     """Returns whether the compile of a case was timed, or none compiled. A live server's compiles are not
     timed: a curve would say that it compiles nothing."""
-    return len(compile_curve(arm).ns) > 0 or not any(case.declared for case in arm.walked())
+    compiled = [case for case in arm.walked() if case.declared]
+    return not compiled or any(case.compile_ns is not None for case in compiled)
 
 
 def has_fill_times(arm: ArmSummary) -> bool:
     """Returns whether a fill of a solved case was timed, or no case is solved; a live server's are not."""
-    return len(fill_curve(arm).ns) > 0 or not any(case.solved for case in arm.walked())
+    solved = [case for case in arm.walked() if case.solved]
+    return not solved or any(case.slices or case.first_fill_ns is not None for case in solved)
 
 
 def token_curve(cases: Sequence[NDArray[np.float64]], total: int) -> Curve:
