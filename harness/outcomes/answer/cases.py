@@ -10,12 +10,11 @@ from typing import TypeVar
 from harness.backend.grammar import ASSERTED_FORMAT
 from harness.cases.case import Case
 from harness.cases.case_line import CASES_FILE
-from harness.checks import judging_dialects
 from harness.checks.documents import TOKENS_LEAD
 from harness.oracle.judge.asked import Judge
 from harness.outcomes.case_state import HANDS_OVER, CaseState
 from harness.outcomes.controls import Enforcing
-from harness.outcomes.outcome import Order, Outcome, faults, order_of
+from harness.outcomes.outcome import Order, Outcome, faults, judges, order_of
 from harness.outcomes.summary import ArmKey, arm_key
 from harness.rows.row import CHECKS_MODE, DECLINED, OUT_OF_TIME, Finding, Row
 from harness.rows.store import published_without, read_cases
@@ -187,13 +186,10 @@ class Proofs:
         self.names.setdefault(key, row.case)
         self.dialects.add(row.dialect)
         self.enforcing.add(row)
-        if row.valid is not None and row.accepted is not None and row.mode != CHECKS_MODE:
+        if row.mode != CHECKS_MODE and judges(row):
             walked = (self.valid if row.valid else self.invalid).setdefault(arm_key(row), {})
             walked[key] = walked.get(key, 0) | 1 << min(row.instance or 0, LAST_INSTANCE)
-        if any(
-            row.checks.get(name) in ("passed", "failed") and row.dialect in dialects
-            for name, dialects in judging_dialects().items()
-        ):
+        if row.mode == CHECKS_MODE and judges(row):
             self.masks_compared.setdefault(arm_key(row), set()).add(key)
         if places := row.counted.get(TOKENS_LEAD, {}).get("places", 0):
             self.places.setdefault(arm_key(row), {})[key] = places
