@@ -154,16 +154,16 @@ def truth_table(rows: Iterable[Row]) -> TruthTable:
             cases.setdefault((row.suite, row.case_id), _CaseWalks(row.case, decides)).add(row)
     order = list(dict.fromkeys(key for keys in walks_by_arm.values() for key in keys))
     cells: dict[Section, dict[str, dict[ArmName, KeywordCell]]] = {section: {} for section in SECTIONS}
+    alone: dict[ArmName, dict[str, State]] = {arm: {} for arm in walks_by_arm}
     # The keywords by themselves first: the other sections look them up.
     for section, name in sorted(order, key=lambda key: (key[0] != "keyword", _order(key[1]))):
         cells[section][name] = {}
         for arm, keys in walks_by_arm.items():
-            alone = (
-                {key: line[arm].state for key, line in cells["keyword"].items() if arm in line}
-                if section != "keyword"
-                else {}
-            )
-            cells[section][name][arm] = _cell(keys.get((section, name), {}), alone)
+            is_alone = section == "keyword"
+            cell = _cell(keys.get((section, name), {}), {} if is_alone else alone[arm])
+            cells[section][name][arm] = cell
+            if is_alone:
+                alone[arm][name] = cell.state
     return TruthTable(tuple(walks_by_arm), cells)
 
 
