@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 from decode_faulty import BAD, GOOD, Faulty, Panic, faulty, finish_beside
 from decode_tools import WORDS, Around, AroundAdapter, FakeModel, alone, regex, request, serve
@@ -115,9 +116,75 @@ def test_our_own_failure_is_nobody_elses(kind: type[BaseException]) -> None:
     assert threading.active_count() == threads
 
 
-def test_an_interrupt_in_a_backends_call_is_no_fault() -> None:
-    with pytest.raises(KeyboardInterrupt):
-        finish_beside(faulty("accept", KeyboardInterrupt))
+@pytest.mark.parametrize("phase", ["fill", "accept", "jump_forward"])
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_what_would_end_a_program_ends_the_request_when_a_backend_raises_it(
+    kind: type[BaseException], phase: str
+) -> None:
+    bad = finish_beside(faulty(phase, kind), JumpForward)
+    assert (bad.end, bad.phase, bad.why) == ("fault", phase, f"{kind.__name__}: it broke")
+
+
+def test_an_error_whose_text_cannot_be_had_is_told() -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+    bad = finish_beside(faulty("fill", Mute))
+    assert (bad.end, bad.why) == ("fault", "Mute: (its message cannot be printed)")
+
+
+class AnswersWrongly(Around):
+    """Gives what is no answer, for grammars that contain `boom`."""
+
+    method: ClassVar[str]
+    answer: ClassVar[Any]
+
+    def or_wrong(self, method: str, right: Any) -> Any:
+        is_wrong = method == self.method and "boom" in self.compiled.grammar.text
+        return self.answer if is_wrong else right
+
+    def accept_token(self, token: int) -> bool:
+        return self.or_wrong("accept_token", super().accept_token(token))  # type: ignore[no-any-return]
+
+    def accept_tokens(self, tokens: Any) -> int:
+        return self.or_wrong("accept_tokens", super().accept_tokens(tokens))  # type: ignore[no-any-return]
+
+    def copy(self) -> GrammarObject:
+        return self.or_wrong("copy", super().copy())  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "phase", "why"),
+    [
+        ("accept_token", None, "accept", "accept_token gives NoneType, not bool"),
+        ("accept_token", np.array([True, True]), "accept", "accept_token gives ndarray, not bool"),
+        ("accept_tokens", None, "accept", "accept_tokens gives NoneType, not how many of "),
+        ("accept_tokens", -1, "accept", "accept_tokens gives int, not how many of "),
+        ("copy", None, "copy", "copy gives NoneType, not a GrammarObject"),
+    ],
+)
+def test_an_answer_that_is_none_is_the_backends_fault(method: str, answer: Any, phase: str, why: str) -> None:
+    fields = {"method": method, "answer": answer, "rollback": GrammarObject.rollback}
+    wrong = AroundAdapter(type("Wrong", (AnswersWrongly,), fields))
+    bad = finish_beside(wrong, JumpForward)
+    assert (bad.end, bad.phase, bad.why.startswith(why)) == ("fault", phase, True), bad
+    right = AroundAdapter(type("Right", (AnswersWrongly,), {**fields, "method": ""}))
+    assert finish_beside(right, JumpForward).end == "end_of_sequence"
+
+
+@pytest.mark.parametrize("answer", [None, "a text"])
+def test_a_start_that_gives_no_object_is_the_backends_fault(answer: Any) -> None:
+    class StartsNothing(AroundAdapter):
+        def compile(self, grammar: Grammar) -> CompiledGrammar:
+            compiled = super().compile(grammar)
+            if "boom" in grammar.text:
+                compiled.start = lambda: answer  # type: ignore[method-assign]
+            return compiled
+
+    bad = finish_beside(StartsNothing(Around))
+    wanted = f"start gives {type(answer).__name__}, not a GrammarObject"
+    assert (bad.end, bad.phase, bad.why) == ("fault", "start", wanted)
 
 
 # Clients that leave, and grammars that do not come

@@ -53,7 +53,7 @@ MUTANTS: list[tuple[str, str, str]] = [
     ("step", "places += range(end - 1 - len(active.draft), end)",
     "places += range(end - len(active.draft) - 1, end)[::-1]"),
     ("active", "self.object = fresh", "pass"),
-    ("active", "taken = fresh.accept_tokens(kept)", "taken = fresh.accept_tokens(kept[:-1]) + bool(kept)"),
+    ("active", "fresh.accept_tokens(kept)", "fresh.accept_tokens(kept[:-1]) + bool(kept)"),
     ("active", "            if not is_copy:\n                self.rewind(count, self.ids)",
     "            pass"),
     # masks and samples
@@ -87,7 +87,7 @@ MUTANTS: list[tuple[str, str, str]] = [
     # faults
     ("step", "active.fault = fault.with_traceback(None)", "pass"),
     ("batch", "            if active.fault is not None:", "            if False:"),
-    ("faults", "not isinstance(error, (KeyboardInterrupt, SystemExit))", "isinstance(error, Exception)"),
+    ("faults", "        if error is not None:", "        if isinstance(error, Exception):"),
     ("batch", "                strategies, accepts = self._take(active, mine, now_ns)",
      "                strategies, accepts = self._take(active, mine, now_ns) if not any(each.fault for each "
      "in sampling) else (0, 0)"),

@@ -28,7 +28,7 @@ from harness.oracle.tokenizations import drift
 from harness.rows.appending import Integers
 from harness.serve.decode.goodness import NAT, PLACE_COLUMNS
 from harness.walk.loop.active import allowed_by
-from harness.walk.loop.faults import BackendFault, attribution
+from harness.walk.loop.faults import BackendFault, as_accepted, attribution
 from harness.walk.loop.outcome import places_written
 from harness.walk.loop.request import Request
 
@@ -147,8 +147,8 @@ def _mask_before(
     thinks = isinstance(grammar_object, ReasoningObject) and grammar_object.thinks
     mask = None if thinks else allowed_by(grammar_object, vocabulary.size, mask_format)
     with attribution("accept"):
-        accepted = grammar_object.accept_token(token)
-    if not accepted:
+        accepted: Any = grammar_object.accept_token(token)
+    if not as_accepted(accepted):
         raise NotScorable(f"a fresh object refuses id {place} of the output, which was written under it")
     if mask is not None and not mask.any():
         raise NotScorable(f"the mask allows nothing at id {place} of the output")

@@ -23,8 +23,17 @@ from harness.backend.grammar import (
 )
 from harness.backend.masks import allowed_mask
 from harness.backend.vocabulary import Vocabulary
-from harness.walk.loop.faults import ACCEPTING, FILLING, BackendFault, attribution
+from harness.walk.loop.faults import (
+    ACCEPTING,
+    FILLING,
+    BackendFault,
+    as_accepted,
+    as_object,
+    as_taken,
+    attribution,
+)
 from harness.walk.loop.outcome import Account
+from harness.walk.watched import shown
 
 if TYPE_CHECKING:
     from harness.walk.loop.intake import Waiting
@@ -75,8 +84,10 @@ class ActiveRequest:
         """Starts the grammar's object."""
         if self.compiled is not None:
             with attribution("start"):
-                self.object = self.compiled.start()
-            self.has_forced_bytes = overrides(self.object, "jump_forward")
+                started: Any = self.compiled.start()
+            self.object = as_object(started, "start")
+            with attribution("start"):  # what stands for another may stand for nothing
+                self.has_forced_bytes = overrides(self.object, "jump_forward")
 
     def answer_at(self) -> int | None:
         """Returns the index of the answer's first id; None while the request thinks."""
@@ -101,7 +112,7 @@ class ActiveRequest:
             tokens: Any = self.object.fast_forward_tokens()
         if not are_tokens(tokens, self.vocabulary.size):
             raise BackendFault(
-                "jump_forward", f"fast_forward_tokens gives {str(tokens)[:80]}, no list of token ids"
+                "jump_forward", f"fast_forward_tokens gives {shown(tokens)}, no list of token ids"
             )
         return self.vocabulary.decode(tokens)
 
@@ -117,7 +128,8 @@ class ActiveRequest:
         if target is None:
             return None
         with ACCEPTING:
-            count = target.accept_tokens(tokens)
+            taken: Any = target.accept_tokens(tokens)
+        count = as_taken(taken, len(tokens))
         try:
             return lookup_by(target, self.vocabulary.size, self.mask_format) if count == len(tokens) else None
         finally:
@@ -131,10 +143,10 @@ class ActiveRequest:
         assert self.object is not None
         start = perf_counter_ns()
         with ACCEPTING:
-            accepted = self.object.accept_token(token)
+            accepted: Any = self.object.accept_token(token)
         spent = perf_counter_ns() - start
         self.accept_ns += spent
-        if not accepted:
+        if not as_accepted(accepted):
             raise BackendFault(
                 "accept",
                 f"the mask allows token {token} ({self.vocabulary.tokens[token]!r}), accept_token refuses it",
@@ -147,9 +159,10 @@ class ActiveRequest:
             return 0
         start = perf_counter_ns()
         with ACCEPTING:
-            count = self.object.accept_tokens(tokens)
+            taken: Any = self.object.accept_tokens(tokens)
         spent = perf_counter_ns() - start
         self.accept_ns += spent
+        count = as_taken(taken, len(tokens))
         if count < len(tokens):
             token = tokens[count]
             raise BackendFault(
@@ -173,9 +186,11 @@ class ActiveRequest:
                     raise
         assert self.compiled is not None
         with attribution("start"):
-            fresh = self.compiled.start()
+            started: Any = self.compiled.start()
+        fresh = as_object(started, "start")
         with ACCEPTING:
-            taken = fresh.accept_tokens(kept)
+            answer: Any = fresh.accept_tokens(kept)
+        taken = as_taken(answer, len(kept))
         if taken < len(kept):
             raise BackendFault(
                 "accept",
@@ -192,7 +207,8 @@ class ActiveRequest:
         if not overrides(self.object, "copy"):
             return None, False
         with attribution("copy"):
-            return self.object.copy(), True
+            copied: Any = self.object.copy()
+        return as_object(copied, "copy"), True
 
 
 def lookup_by(target: GrammarObject, size: int, mask_format: MaskFormat) -> Callable[[int], bool]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from types import TracebackType
+from typing import Any
 
+from harness.backend.grammar import GrammarObject, is_bool, is_count
+from harness.errors import describe
 from harness.text import one_line
 
 LONGEST = 300
@@ -24,8 +27,8 @@ class attribution:
     """A context around a call of the backend and nothing of ours: what escapes becomes a BackendFault of that
     phase.
 
-    It catches every exception but those that end a program, because a panic of a Rust library is no
-    Exception.
+    It catches every exception, because neither a panic of a Rust library nor what `sys.exit()` raises is an
+    Exception. No interrupt of a user is among them: the loop works in children with a session of their own.
     """
 
     __slots__ = ("phase",)
@@ -39,7 +42,7 @@ class attribution:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None and not isinstance(error, (KeyboardInterrupt, SystemExit)):
+        if error is not None:
             raise BackendFault(self.phase, message_of(error)) from error
 
 
@@ -49,6 +52,31 @@ FILLING, ACCEPTING = attribution("fill"), attribution("accept")
 
 def message_of(error: BaseException) -> str:
     """Returns the error's class name and the first line of its message, at most `LONGEST` characters."""
-    message = str(error).strip().partition("\n")[0]
     name = type(error).__name__
+    message = describe(error).removeprefix(f"{name}: ").strip().partition("\n")[0]
     return one_line(f"{name}: {message}" if message else name, LONGEST)
+
+
+def as_accepted(answer: Any) -> bool:
+    """Returns what `accept_token` gave, which must be a bool. Raises BackendFault."""
+    if is_bool(answer):
+        return bool(answer)
+    raise BackendFault("accept", f"accept_token gives {type(answer).__name__}, not bool")
+
+
+def as_taken(answer: Any, most: int) -> int:
+    """Returns what `accept_tokens` gave for `most` tokens, which must be how many of them it takes. Raises
+    BackendFault."""
+    if is_count(answer, most):
+        return int(answer)
+    raise BackendFault(
+        "accept", f"accept_tokens gives {type(answer).__name__}, not how many of {most} it takes"
+    )
+
+
+def as_object(answer: Any, phase: str) -> GrammarObject:
+    """Returns what `start` or `copy`, which is the phase, gave; it must be a GrammarObject. Raises
+    BackendFault."""
+    if isinstance(answer, GrammarObject):
+        return answer
+    raise BackendFault(phase, f"{phase} gives {type(answer).__name__}, not a GrammarObject")

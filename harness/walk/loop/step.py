@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.backend.grammar import Adapter, GrammarObject
 from harness.walk.loop.device import between, sent
-from harness.walk.loop.faults import ACCEPTING, FILLING, BackendFault
+from harness.walk.loop.faults import ACCEPTING, FILLING, BackendFault, as_accepted
 
 if TYPE_CHECKING:
     import torch
@@ -284,9 +284,9 @@ def _fill_along(active: ActiveRequest, masks: Masks, slot: int, ends: Sequence[i
     for place, token in enumerate(active.draft):
         start = perf_counter_ns()
         with ACCEPTING:
-            accepted = grammar.accept_token(token)
+            accepted: Any = grammar.accept_token(token)
         active.last_fill_ns += perf_counter_ns() - start
-        if not accepted:
+        if not as_accepted(accepted):
             return
         active.ahead += 1
         if token in ends:
