@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import BadInput
+from harness.rows.folder import opened
 from harness.shape import LARGEST, shaped, whole_lines
 from harness.text import counted
 from harness.whole_files import named_where_full
@@ -47,8 +48,8 @@ def close(figures: IO[bytes], lines: IO[bytes]) -> None:
 
 def reopened(path: Path) -> IO[bytes]:
     """Returns a file of lines, opened to append to it; a last line that was cut off is cut away. The file is
-    never written anew: a full disk would take what it holds."""
-    file = open(path, "a+b")  # noqa: SIM115 - closed by the caller
+    never written anew: a full disk would take what it holds. Raises BadInput for a symbolic link."""
+    file = opened(path, "a+b")
     file.seek(0)
     file.truncate(file.read().rfind(b"\n") + 1)
     return file
@@ -59,8 +60,7 @@ class Appender:
 
     def __init__(self, lines: Path, figures: Path, kind: str, first: dict[str, Any]) -> None:
         """Begins both files anew, with the first line."""
-        self.lines = open(lines, "wb")  # noqa: SIM115 - closed by __exit__
-        self.figures = open(figures, "wb")  # noqa: SIM115
+        self.lines, self.figures = opened(lines, "wb"), opened(figures, "wb")
         self.count = 0
         write_lines(self.lines, [encoded({"kind": kind, **first})])
 

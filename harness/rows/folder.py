@@ -6,10 +6,11 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO
 
 from harness.errors import BadInput
 
@@ -40,6 +41,31 @@ def make_writable(folder: Path, otherwise: str = "give another --out") -> None:
 def now() -> str:
     """Returns the time as records hold it: ISO 8601, UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def refuse_links(folder: Path, names: Iterable[str]) -> None:
+    """Raises BadInput if a file of one of these names in the folder is a symbolic link."""
+    for path in (folder / name for name in names):
+        if path.is_symlink():
+            raise _link(path)
+
+
+def opened(path: Path, mode: str) -> IO[bytes]:
+    """Returns a file of ours, opened to be written; the mode is a binary one of `open`. Raises BadInput if it
+    is a symbolic link: the folder may be a stranger's, and what a link leads to is not ours."""
+    try:
+        return open(path, mode, opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o666))
+    except OSError as error:
+        if path.is_symlink():
+            raise _link(path) from error
+        raise
+
+
+def _link(path: Path) -> BadInput:
+    return BadInput(
+        f"{path} is a link, and another file would be written through it; put the file itself in its place, "
+        "or give another --out"
+    )
 
 
 @contextmanager

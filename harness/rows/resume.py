@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 from sys import intern
 
 from harness.errors import BadInput
-from harness.rows.folder import ROWS, SAMPLES
+from harness.rows.folder import ROWS, SAMPLES, opened
 from harness.rows.store import CASE_IDENTITY, TornLine, lines
 
 
@@ -91,8 +90,10 @@ def resume(
     short = next((number for number, case in enumerate(cases) if case.samples > left), None)
     if short is not None:
         cases, good = cases[:short], cases[short].begin
-    os.truncate(folder / ROWS, good)
+    with opened(folder / ROWS, "r+b") as rows:
+        rows.truncate(good)
     if path.exists():
-        os.truncate(path, 8 * max((case.samples for case in cases), default=0))
+        with opened(path, "r+b") as samples:
+            samples.truncate(8 * max((case.samples for case in cases), default=0))
     statuses = Counter(status for case in cases for status in case.statuses)
     return {case.identity for case in cases}, dict(statuses)

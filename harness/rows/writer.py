@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from harness.rows.appending import close, encoded, write_lines
-from harness.rows.folder import ROWS, SAMPLES
+from harness.rows.folder import ROWS, SAMPLES, opened
 from harness.rows.line import problem_with
 from harness.rows.row import End, Row, RunInfo, row_to_json
 from harness.whole_files import named_where_full
@@ -24,8 +24,7 @@ class Writer:
         it is None."""
         self.statuses = dict(statuses or {})
         mode = "ab" if info is None else "wb"
-        self.rows = open(folder / ROWS, mode)  # noqa: SIM115 - closed by __exit__
-        self.samples = open(folder / SAMPLES, mode)  # noqa: SIM115
+        self.rows, self.samples = opened(folder / ROWS, mode), opened(folder / SAMPLES, mode)
         if info is not None:
             self._write([{"kind": "run", **asdict(info)}])
 

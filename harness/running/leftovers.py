@@ -58,7 +58,7 @@ def refuse_to_replace(path: Path, ours: bytes, option: str, kind: str = "file of
 def _is_leftover(path: Path) -> bool:
     """Could a run have left this file behind that was ended before its first line was whole?"""
     try:
-        if not path.is_file():
+        if path.is_symlink() or not path.is_file():  # what a link leads to is not ours
             return False
         with path.open("rb") as file:
             if path.name == CASES_FILE:

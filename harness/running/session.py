@@ -34,7 +34,7 @@ from harness.cases.suite import Suite, find_suite, refuse_unreadable, unread_lin
 from harness.checks import made, named_checks
 from harness.errors import BadInput
 from harness.rows.ends import one_end_lines
-from harness.rows.folder import locked, make_writable, named_by_errors, new_run_id, now
+from harness.rows.folder import locked, make_writable, named_by_errors, new_run_id, now, refuse_links
 from harness.rows.machine import describe_machine, usable_processors
 from harness.rows.resume import resume
 from harness.rows.row import RunInfo, contested_lines, makes_checks
@@ -363,6 +363,7 @@ def _folder(request: Request) -> tuple[Path, str]:
         refuse_published(folder, "resumed", "give another --out")
         if not has_begun(folder):
             raise BadInput(f"{folder}: no run here that has begun; leave --resume out")
+        refuse_links(folder, OF_A_RUN)
         make_writable(folder, "make it writable, or go on in a copy")
         return folder, read_info(folder).run
     _refuse_occupied(folder)

@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from synthetic import ARMS, info, row, write_run
 
 from harness.cli.main import main
-from harness.errors import BAD_INPUT, OK
-from harness.rows.folder import make_writable
+from harness.errors import BAD_INPUT, OK, BadInput
+from harness.rows.appending import Appender
+from harness.rows.folder import make_writable, opened
+from harness.rows.sessions import add_session
 from harness.rows.store import read_end, read_info
 from harness.rows.writer import Writer
 from harness.running.experiment import HEAD
@@ -101,6 +103,60 @@ def test_a_run_that_was_ended_before_its_first_line_is_started_again(
     assert {path.name for path in folder.iterdir()} == {*OF_A_RUN} - {"sessions.jsonl"}
     assert (folder / "rows.jsonl").stat().st_size == cut
     assert main(words) == OK and read_end(folder) is not None
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "samples.i64", "sessions.jsonl"])
+def test_a_run_does_not_go_on_through_a_link(
+    folder: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The folder is a stranger's; what the link leads to is the user's."""
+    words = walk(folder.with_name("suite.jsonl"), folder)
+    assert main(words) == OK
+    (folder / "rows.jsonl").write_bytes((folder / "rows.jsonl").read_bytes().splitlines(keepends=True)[0])
+    mine, path = folder.with_name("mine.txt"), folder / name
+    content = path.read_bytes() if path.exists() else b"mine"
+    path.unlink(missing_ok=True)
+    mine.write_bytes(content)
+    path.symlink_to(mine)
+    capsys.readouterr()
+    assert main([*words, "--resume"]) == BAD_INPUT
+    assert capsys.readouterr().err.startswith(f"grammarbench: {path} is a link, and another file")
+    assert mine.read_bytes() == content
+    path.unlink()
+    if name == "rows.jsonl":
+        path.write_bytes(content)
+    assert main([*words, "--resume"]) == OK and read_end(folder) is not None
+
+
+def test_nothing_is_opened_through_a_link(folder: Path) -> None:
+    mine = folder.with_name("mine.txt")
+    mine.write_text("mine")
+    for name in ("rows.jsonl", "samples.i64", "sessions.jsonl", "gone"):
+        (folder / name).symlink_to(mine if name != "gone" else folder.with_name("nowhere"))
+    opens: list[Callable[[], object]] = [
+        lambda: Writer(folder, info(ARMS[:1])),
+        lambda: Writer(folder, None),
+        lambda: add_session(folder, info(ARMS[:1])),
+        lambda: Appender(folder / "gone", folder / "figures", "growth", {}),
+    ]
+    for each in opens:
+        with pytest.raises(BadInput, match="is a link"):
+            each()
+    assert mine.read_text() == "mine" and not folder.with_name("nowhere").exists()
+    with opened(folder / "new", "wb") as file:
+        file.write(b"ours")
+    assert (folder / "new").stat().st_mode & 0o700 == 0o600
+
+
+@pytest.mark.parametrize("name", ["samples.i64", "experiment.toml", "rows.jsonl"])
+def test_a_run_does_not_begin_through_a_link(
+    folder: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = folder.with_name("empty")
+    mine.touch()
+    (folder / name).symlink_to(mine)
+    (folder / "cases.jsonl").touch()
+    refused(walk(folder.with_name("suite.jsonl"), folder), folder / name, capsys)
 
 
 def test_a_run_that_another_process_wrote_meanwhile_is_left_alone(
