@@ -12,21 +12,21 @@ from harness.backend.arm import arm_names, with_version
 from harness.cases.case_line import CASES_FILE
 from harness.checks import is_policy
 from harness.outcomes import delayed
-from harness.outcomes.answer import Answer, Proofs, answer_of, backends_of
+from harness.outcomes.answer import Answer, read_answered
 from harness.outcomes.case_state import FAILED, CaseState
 from harness.outcomes.delayed import Delayed, DelayedCases
 from harness.outcomes.metrics import METRICS, values_of
 from harness.outcomes.outcome import Fault, in_words, worst_fault
 from harness.outcomes.repro_command import repro_words
-from harness.outcomes.slow_compiles import Compiles, Tail
-from harness.outcomes.summary import ArmSummary, each_taken_in, summarize
+from harness.outcomes.slow_compiles import Tail
+from harness.outcomes.summary import ArmSummary
 from harness.report.labels import told_apart
 from harness.report.side_by_side import Column, Section, percentile, side_by_side
 from harness.report.values import number
 from harness.rows.ends import one_end_lines
 from harness.rows.row import Row, RunInfo, contested_lines, note
 from harness.rows.sample import sample_of
-from harness.rows.store import is_published, published_without, read_end, read_info, read_rows, read_samples
+from harness.rows.store import is_published, published_without, read_end, read_info
 from harness.text import MOST_FOLDED, MOST_LINES, Console, command
 
 ALWAYS = ("cases", "judged", "works", "failed")
@@ -76,13 +76,8 @@ class WorstFailure:
 def read_summary(run: Path) -> RunSummary:
     """Returns the run in short. Raises BadInput."""
     info, end = read_info(run), read_end(run)
-    compiles, later, worst = Compiles(info.timeout_s), DelayedCases(), WorstRow()
-    proofs = Proofs()
-    rows_read = each_taken_in(read_rows(run), compiles.add, later.add, worst.add, proofs.add)
-    arms = summarize(rows_read, read_samples(run), info, run)
-    proofs.explain(run)
-    backends = backends_of(arms, proofs, compiles, info)
-    answer = answer_of(backends, proofs, info.vocabulary_sizes, is_complete=end is not None)
+    later, worst = DelayedCases(), WorstRow()
+    answer, arms, compiles = read_answered(run, later.add, worst.add)
     failure = _worst_failure(run, info, *worst.fault_and_row) if worst.fault_and_row else None
     rows, statuses = (end.rows, end.statuses) if end else (None, {})
     return RunSummary(

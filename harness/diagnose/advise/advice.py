@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.backend.arm import arm_names
 from harness.backend.describe import Description, catalogue
 from harness.backend.installed import installed_backends
 from harness.backend.vocabulary.fetched import EVERY
@@ -18,11 +19,11 @@ from harness.diagnose.advise.rewritten import Answers, Change, rewritten
 from harness.diagnose.advise.stored import WHOSE, StoredAdvice, stored_advice, verb_for, write_advice
 from harness.diagnose.advise.unsatisfiable import unsatisfiable_of
 from harness.errors import BadInput
-from harness.outcomes.answer import Answer, BackendAnswer, read_answer
-from harness.outcomes.endless import read_endless
+from harness.outcomes.answer import Answer, BackendAnswer, read_answer, read_answered
+from harness.outcomes.endless import Endless
 from harness.rows.folder import named_by_errors
 from harness.rows.resume import NothingToResume
-from harness.rows.store import has_begun, read_cases
+from harness.rows.store import has_begun, read_cases, read_info
 from harness.running.progress import RunProgress
 from harness.running.session import Request, run
 
@@ -187,7 +188,8 @@ def advise(
     )
     folder, described = _walked(request, say, report)
     with named_by_errors(folder, out is None):
-        answer = read_answer(folder, verb=verb_for(engine), whose=WHOSE)
+        endless = Endless(arm_names(read_info(folder).arms))
+        answer, _, _ = read_answered(folder, endless.add, verb=verb_for(engine), whose=WHOSE)
         cases = [(suite, case) for suite, _, case in read_cases(folder)]
         unsatisfiable = unsatisfiable_of(cases, say)
         changes, unchanged, not_looked_at = rewritten(
@@ -210,7 +212,7 @@ def advise(
             unchanged,
             not_looked_at,
             tuple(case.name for _, case in unsatisfiable),
-            tuple(read_endless(folder).sentences()),
+            tuple(endless.sentences()),
             largest_budget([case for _, case in cases], vocabulary),
         )
         write_advice(folder, advice.stored)

@@ -4,7 +4,7 @@ In: the rows of a run, folded by arm. Out: one `Answer`, plain data, which the p
 terminal show in the same words.
 """
 
-from harness.outcomes.answer.answer import Answer, answer_of, read_answer, risks_by_backend
+from harness.outcomes.answer.answer import Answer, answer_of, read_answer, read_answered, risks_by_backend
 from harness.outcomes.answer.backends import BackendAnswer, backends_of
 from harness.outcomes.answer.cases import CaseAnswer, Proofs, telling, together
 from harness.outcomes.answer.risks import evidence
@@ -18,6 +18,7 @@ __all__ = [
     "backends_of",
     "evidence",
     "read_answer",
+    "read_answered",
     "risks_by_backend",
     "telling",
     "together",

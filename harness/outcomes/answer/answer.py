@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +23,8 @@ from harness.outcomes.answer.risks import and_in_more, is_shown_by, sentence_of
 from harness.outcomes.case_state import CaseState
 from harness.outcomes.outcome import LAST
 from harness.outcomes.slow_compiles import Compiles
-from harness.outcomes.summary import each_taken_in, summarize
+from harness.outcomes.summary import ArmSummary, each_taken_in, summarize
+from harness.rows.row import Row
 from harness.rows.store import read_end, read_info, read_rows, read_samples
 
 MOST_RISKS = 3
@@ -79,12 +80,20 @@ class Answer:
 
 def read_answer(run: Path, *, verb: str = "Use", whose: str = "the") -> Answer:
     """Returns what the run in this folder answers. Raises BadInput."""
+    return read_answered(run, verb=verb, whose=whose)[0]
+
+
+def read_answered(
+    run: Path, *takers: Callable[[Row], None], verb: str = "Use", whose: str = "the"
+) -> tuple[Answer, list[ArmSummary], Compiles]:
+    """Returns what the run answers, and its arms and compiles; every taker is given each row too, so that the
+    rows are read once. Raises BadInput."""
     info = read_info(run)
     proofs, compiles = Proofs(), Compiles(info.timeout_s)
-    rows = each_taken_in(read_rows(run), proofs.add, compiles.add)
+    rows = each_taken_in(read_rows(run), proofs.add, compiles.add, *takers)
     arms = summarize(rows, read_samples(run), info, run)
     proofs.explain(run)
-    return answer_of(
+    answer = answer_of(
         backends_of(arms, proofs, compiles, info),
         proofs,
         info.vocabulary_sizes,
@@ -92,6 +101,7 @@ def read_answer(run: Path, *, verb: str = "Use", whose: str = "the") -> Answer:
         whose=whose,
         is_complete=read_end(run) is not None,
     )
+    return answer, arms, compiles
 
 
 def answer_of(
