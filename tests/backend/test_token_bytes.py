@@ -22,6 +22,7 @@ from harness.backend.token_bytes.probe import held, sample, shown
 from harness.backend.vocabulary import Vocabulary, load_vocabulary
 from harness.cli import check_tokens
 from harness.cli.main import main
+from harness.rows.store import read_info, read_rows
 
 
 @pytest.fixture(scope="module")
@@ -237,6 +238,23 @@ def test_where_no_mask_could_be_asked_nothing_is_right(
     assert main(["check", spec, "--tokens", "--vocabularies", letters.name]) == code
     screen = capsys.readouterr().out
     assert said in screen and "rightly" not in screen
+
+
+def test_a_run_keeps_the_beginning_of_what_is_said_at_length(
+    letters: Vocabulary, tmp_path: Path, importable_miniatures: None
+) -> None:
+    cases = tmp_path / "one.jsonl"
+    cases.write_text('{"description": "a", "choice": ["a"], "tests": [{"text": "a", "valid": true}]}\n')
+    kinds = (wrong_bytes_of_ids.RefusesAtLength, wrong_bytes_of_ids.DocumentsAtLength)
+    specs = ",".join(f"{wrong_bytes_of_ids.__name__}:{kind.__name__}" for kind in kinds)
+    out = tmp_path / "run"
+    asked = ["--vocabularies", letters.name, "--effort", "0", "--out", str(out)]
+    assert main(["run", str(cases), "--backends", specs, *asked]) == 0
+    refusing, documenting = read_info(out).readings
+    assert refusing["refused"].startswith("not read: xxx") and len(refusing["refused"]) == 2000
+    assert documenting["knows_one_end"].startswith("its page says: x") and documenting["refused"] == ""
+    assert len(documenting["knows_one_end"]) == 2000
+    assert [row.status for row in read_rows(out)] == ["unsupported", "ok"]
 
 
 def test_a_run_tells_it_once_for_each_backend_and_vocabulary(

@@ -22,6 +22,8 @@ TRIES = 5
 """How many ids of one kind are tried before no wrong mask is shown for the kind."""
 EXAMPLES = 3
 """How many ids of each kind a run keeps."""
+LONGEST_TEXT = 2000
+"""The most characters of a backend's sentence that a run keeps; libraries quote whole files."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Reading:
     loader: str
     """See `Adapter.loader`."""
     refused: str
-    """Why the backend's own loader refuses the vocabulary; empty if it does not."""
+    """Why the backend's own loader refuses the vocabulary, cut at LONGEST_TEXT; empty if it does not."""
     stated: bool
     """Whether the backend shows the bytes of its tokens; if not, nothing is said of the rest."""
     wrong: int
@@ -42,7 +44,8 @@ class Reading:
     ends: tuple[int, ...] = ()
     """The ids of end-of-sequence that the backend knows of the vocabulary."""
     knows_one_end: str = ""
-    """See `Adapter.knows_one_end`: of this vocabulary, where an adapter finds it out with that."""
+    """See `Adapter.knows_one_end`: of this vocabulary, where an adapter finds it out with that; cut at
+    LONGEST_TEXT."""
 
 
 def reading_of(adapter: Adapter) -> Reading:
@@ -64,13 +67,13 @@ def summary_of(adapter: Adapter, wrong: Sequence[WrongToken] | None) -> Reading:
             kept[each.kind].append(each)
     return Reading(
         loader=adapter.loader,
-        refused=adapter.refused_vocabulary,
+        refused=adapter.refused_vocabulary[:LONGEST_TEXT],
         stated=wrong is not None,
         wrong=len(wrong or ()),
         kinds=counts_of(wrong or ()),
         examples=tuple(example(each) for of_kind in kept.values() for each in of_kind),
         ends=adapter.vocabulary.eos_tokens,
-        knows_one_end=adapter.knows_one_end,
+        knows_one_end=adapter.knows_one_end[:LONGEST_TEXT],
     )
 
 

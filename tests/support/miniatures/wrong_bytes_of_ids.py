@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from harness.backend.grammar import Adapter, Grammar, UnsupportedGrammar
+from harness.backend.grammar import Adapter, Grammar, UnsupportedGrammar, UnsupportedVocabulary
 from harness.backend.vocabulary import Vocabulary
 from harness.oracle.reference import Reference, ReferenceGrammar
 
@@ -38,6 +38,21 @@ class RefusesAll(Reference):
 
     def compile(self, grammar: Grammar) -> ReferenceGrammar:
         raise UnsupportedGrammar("not this one")
+
+
+class RefusesAtLength(RightlyRead):
+    """Refuses the vocabulary, and quotes a file."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        raise UnsupportedVocabulary(f"not read: {'x' * 5000}")
+
+
+class DocumentsAtLength(RightlyRead):
+    """Says at length that it knows one end of sequence."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        super().__init__(vocabulary)
+        self.knows_one_end = f"its page says: {'x' * 5000}"
 
 
 class EndsItsProcess(Reference):
