@@ -26,8 +26,7 @@ the same figures."""
 OF_ITSELF = "identical code, and not equivalent within its interval"
 NOT_EQUIVALENT = "two arms of identical code were not equivalent here"
 NO_CONTROL = "no case of two arms of identical code is judged here"
-"""The reference solves none of these cases, was lost in all, or has too few figures of them; more forks would
-not help."""
+"""The reference solves none, was lost in all, or has too few figures of them; no further fork helps."""
 
 
 @dataclass(frozen=True)
@@ -282,19 +281,24 @@ def _compared_in(
 
 def confirmation(comparison: Comparison, confirming: Figures) -> tuple[Interval | None, Judgement]:
     """Returns the interval and verdict of fresh forks alone; no interval and `inconclusive` if they do not
-    have a figure of every case on which it rests, as where an arm was lost in one of them."""
+    have a figure of every case on which it rests, or an arm was lost in them."""
+    pair = comparison.base, comparison.head
     cases = [trace.case_id for trace in confirming.families[comparison.family]]
-    ratios = log_ratios(confirming, comparison.metric, comparison.base, comparison.head, cases)
-    if not ratios or len(set().union(*ratios.values())) < comparison.cases:
+    ratios = log_ratios(confirming, comparison.metric, *pair, cases)
+    has_all = bool(ratios) and len(set().union(*ratios.values())) >= comparison.cases
+    if not has_all or confirming.was_lost(pair, comparison.family):
         return None, "inconclusive"
     second = interval(per_fork(ratios))
     return second, judge(second, comparison.margin)
 
 
 def _confirmed(comparison: Comparison, confirming: Figures) -> Comparison:
-    """Returns a change as fresh forks leave it."""
+    """Returns a change as fresh forks leave it: confirmed, open, or unproven as an arm was lost in them."""
     second, verdict = confirmation(comparison, confirming)
     if second is None:
+        if confirming.was_lost((comparison.base, comparison.head), comparison.family):
+            why = "not confirmed: an arm was lost in fresh forks"
+            return replace(comparison, verdict="unproven", why=why)
         has_some = bool(confirming.forks_by_arm.get(comparison.head))
         why = "not every fresh fork has every case" if has_some else "no figure in fresh forks"
         return replace(comparison, verdict="inconclusive", why=f"not confirmed: {why}")
@@ -333,7 +337,8 @@ def _too_few(comparison: Comparison, figures: Figures) -> str:
     """Returns how many cases are not judged, and why they have too few figures."""
     pair = comparison.base, comparison.head
     solved = _solved_by_both(figures.families[comparison.family], *pair)
-    lost = sum(any(figures.lost_in(arm, case) == "whole" for arm in pair) for case in solved)
+    last = figures.last_whole_fork
+    lost = sum(any(figures.lost.get((arm, case), math.inf) <= last for arm in pair) for case in solved)
     causes = []
     if comparison.metric in OF_FRESH_COMPILES and lost < comparison.unjudged:
         causes.append(f"a compile takes over {VERY_SLOW_COMPILE_NS / 1e9:g} s")
@@ -379,14 +384,9 @@ def _more_forks_help(comparison: Comparison, figures: Figures) -> bool:
     """Returns whether a further fork would count, and could decide what is judged."""
     pair = comparison.base, comparison.head
     made = figures.forks_by_arm[comparison.base] & figures.forks_by_arm[comparison.head]
-    if comparison.found.forks < len(made):
-        return False  # one was left out, because it lacks a slow case, and so would the next be
-    if any(
-        figures.lost_in(arm, trace.case_id) == "later"
-        for arm in pair
-        for trace in figures.families[comparison.family]
-    ):
-        return False  # the next would lack that case too
+    since = figures.last_whole_fork + 1
+    if comparison.found.forks < len(made) or figures.was_lost(pair, comparison.family, since):
+        return False  # one was left out, because it lacks a slow or a lost case, and so would the next be
     if comparison.verdict == "unproven" and math.isnan(comparison.floor):
         return False  # there is no A/A figure here, and will be none
     return not comparison.unjudged or judge(comparison.found, comparison.margin) == "inconclusive"

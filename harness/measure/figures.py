@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,14 +103,14 @@ class Figures:
         self.recorded = recorded
         self.confirming = confirming
         self.measurement = recorded.measurement
-        forks = {
+        self.made = {
             other["fork"]
             for other in recorded.others
             if other["kind"] == "fork" and other["confirming"] == confirming
         }
         last: dict[tuple[str, str, int, int], Slot] = {}
         for slot in recorded.slots:
-            if slot.fork in forks:
+            if slot.fork in self.made:
                 last[slot.arm, slot.case_id, slot.fork, slot.round] = slot
         self.slots = last
         self.forks = sorted({fork for _, _, fork, _ in last})
@@ -131,13 +130,16 @@ class Figures:
         count = self.measurement.forks or (profile.forks if profile else len(self.forks))
         return [fork for fork in self.forks if self.confirming or fork < count]
 
-    def lost_in(self, arm: str, case: str) -> Literal["whole", "later"] | None:
-        """Returns whether the arm was lost in the case in one of the `whole_forks` (or before any), or in a
-        later fork; None where it was not lost."""
-        fork = self.lost.get((arm, case))
-        if fork is None:
-            return None
-        return "later" if self.whole_forks and fork > self.whole_forks[-1] else "whole"
+    @property
+    def last_whole_fork(self) -> int:
+        """Returns the last of the `whole_forks`; -1 if there is none."""
+        return max(self.whole_forks, default=-1)
+
+    def was_lost(self, arms: Iterable[str], family: str, since: int = 0) -> bool:
+        """Returns whether one of the arms was lost in a case of the family in one of these forks, from the
+        fork `since` on."""
+        of_family = [self.lost.get((arm, trace.case_id)) for arm in arms for trace in self.families[family]]
+        return any(fork in self.made and fork >= since for fork in of_family if fork is not None)
 
     @cached_property
     def forks_by_arm(self) -> dict[str, set[int]]:

@@ -216,7 +216,7 @@ def conclude(folder: Path) -> list[Comparison]:
     """Returns the comparisons of a stored measurement. Raises BadInput."""
     recorded = read_measurement(folder)
     confirming = Figures(recorded, confirming=True)
-    return compare(Figures(recorded), confirming if confirming.slots else None)
+    return compare(Figures(recorded), confirming if confirming.made else None)
 
 
 def _undecided(folder: Path) -> set[str]:

@@ -60,7 +60,8 @@ CHANGES: dict[ChangeVerdict, str] = {
     "rate, or was not confirmed.",
     "unproven": "Two arms of identical code were not equivalent in this figure and family, or no case of "
     "theirs is judged there; nothing is said of others. Or, between versions of one backend, cases have too "
-    "few figures to be judged; they may have become slower.",
+    "few figures to be judged, so that they may have become slower, or an arm was lost while a change was "
+    "measured once more.",
 }
 
 ENDS: dict[RequestEnd, str] = {

@@ -101,14 +101,36 @@ def test_no_forks_are_added_that_lack_a_lost_case(tmp_path: Path) -> None:
     assert of(compare(figures)).verdict == "inconclusive" and not undecided(compare(figures), figures)
 
 
+@pytest.mark.parametrize("cases", [(), ("speed1",), BOTH])
+def test_a_change_is_not_confirmed_where_an_arm_is_lost(cases: tuple[str, ...], tmp_path: Path) -> None:
+    """In the second of three fresh forks; the five before it are as they were."""
+    folder = measured_run(tmp_path, 1.3, confirming=range(3))
+    lose(folder, "toy==2", 6, *cases)
+    fill = of(conclude(folder))
+    assert (fill.cases, fill.found.forks) == (2, 5) and fill.found.ratio == pytest.approx(1.3, rel=0.02)
+    if not cases:
+        assert fill.verdict == "regressed" and fill.why.startswith("confirmed by 3 fresh forks")
+        assert main(["compare", str(folder), "--gate", "--time"]) == 1
+    else:
+        assert (fill.verdict, fill.why) == ("unproven", "not confirmed: an arm was lost in fresh forks")
+        assert main(["compare", str(folder), "--gate", "--time"]) == 4
+
+
+def test_a_change_is_not_confirmed_by_fresh_forks_in_which_every_arm_was_lost(tmp_path: Path) -> None:
+    folder = measured_run(tmp_path, 1.3, confirming=range(3), left_out=lambda _, __, fork, ___: fork >= 5)
+    for name in ("toy==1", "toy==2"):
+        lose(folder, name, 5, *BOTH)
+    assert of(conclude(folder)).verdict == "unproven"
+
+
 def test_a_change_is_confirmed_by_all_its_cases_or_not_at_all(tmp_path: Path) -> None:
-    """The head is lost in one of two cases in the second of three fresh forks."""
-    whole = measured_run(tmp_path / "whole", 1.3, confirming=range(3))
-    assert of(conclude(whole)).why.startswith("confirmed by 3 fresh forks")
-    assert main(["compare", str(whole), "--gate", "--time"]) == 1
-    lost = measured_run(tmp_path / "lost", 1.3, confirming=range(3))
-    lose(lost, "toy==2", 6, "speed1")
-    fill = of(conclude(lost))
+    folder = measured_run(
+        tmp_path,
+        1.3,
+        confirming=range(3),
+        left_out=lambda arm, case, fork, _: (arm, case, fork) == ("toy==2", "speed1", 6),
+    )
+    fill = of(conclude(folder))
     assert (fill.verdict, fill.why, fill.cases) == (
         "inconclusive", "not confirmed: not every fresh fork has every case", 2,
     )  # fmt: skip
