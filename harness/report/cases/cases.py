@@ -129,8 +129,8 @@ class Cases:
         who = run, arm_key(row)
         if (later := delayed_of(row)) is not None:
             case.delayed.append((who, later))
-        failed = kind_of(row)
         came_to = outcome(row)
+        failed = kind_of(came_to)
         case.rows.setdefault(who, CaseRows()).add(row)
         if came_to == Outcome.DOCUMENTED:
             case.documented.add(who)

@@ -70,11 +70,10 @@ Who = tuple[int, ArmKey]
 """Position of the run, and the arm in it."""
 
 
-def kind_of(row: Row) -> str | None:
-    """Returns the row's entry in KINDS; None if there is nothing to show of it (or it was skipped, which its
-    reason's row tells)."""
-    kind = outcome(row).value
-    return kind if kind in KINDS else None
+def kind_of(came_to: Outcome) -> str | None:
+    """Returns the entry in KINDS of a row that came to this; None if there is nothing to show of it (or it
+    was skipped, which its reason's row tells)."""
+    return came_to.value if came_to.value in KINDS else None
 
 
 @dataclass(frozen=True)
@@ -152,7 +151,7 @@ class Failures:
         """Take in one row of the run at this position; rows without failure are passed over."""
         if (later := delayed_of(row)) is not None:
             self.delayed.setdefault((row.suite, row.case_id), []).append(((run, arm_key(row)), later))
-        kind = kind_of(row)
+        kind = kind_of(outcome(row))
         if kind is None or (
             row.mode == CHECKS_MODE and (row.status in DECLINED or row.phase in NOT_COMPILED)
         ):
