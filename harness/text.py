@@ -160,8 +160,6 @@ def grid(
     No line has more than `width` columns; a cell of more than `widest` columns takes several lines. Where the
     table would be wider, a long head is broken behind a hyphen, a colon or a comma.
     """
-    import io
-
     from rich.box import SIMPLE_HEAD
     from rich.console import Console as Grid
     from rich.table import Table

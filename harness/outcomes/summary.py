@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from harness.backend.arm import arm
 from harness.errors import BadInput
-from harness.outcomes.outcome import MORE, NOT_COMPILED, CaseRows, counts_of, walk_verdict
-from harness.outcomes.outcome import Counts as Counts
+from harness.outcomes.outcome import MORE, NOT_COMPILED, CaseRows, Counts, counts_of, walk_verdict
 from harness.rows.folder import SAMPLES
 from harness.rows.row import BROKEN, CHECKS_MODE, DECLINED, OURS, Row, RunInfo
 from harness.rows.store import Samples, read_info, read_rows, read_samples

@@ -82,11 +82,11 @@ def is_live(info: RunInfo) -> bool:
 def how_to_complete(folder: Path, info: RunInfo) -> str:
     """Returns what becomes of an incomplete run, to stand behind `; `: the command that completes it, or that
     none does."""
-    command = resume(folder, info)
+    command = resume_command(folder, info)
     return f"`{command}` completes it" if command else NO_WAY_ON
 
 
-def resume(folder: Path, info: RunInfo) -> str:
+def resume_command(folder: Path, info: RunInfo) -> str:
     """Returns the command that completes an incomplete run, or the advice that rests on it; nothing for a
     live session. If no command of ours made the run, or it was put together, it is `run --resume` with the
     folder and what it holds of its options."""

@@ -11,6 +11,7 @@ import pages
 import pytest
 
 from harness.cli.main import main, parser
+from harness.running.limits import MEMORY_GB
 
 NAMES = [
     "advise", "run", "merge", "check", "measure", "measure doctor", "measure kernels", "measure growth",
@@ -78,6 +79,12 @@ def test_a_word_of_a_list_may_stand_behind_an_option(
 @pytest.mark.parametrize("name", NAMES)
 def test_a_part_of_an_option_is_no_option(name: str) -> None:
     assert not pages.verbs()[name].allow_abbrev
+
+
+@pytest.mark.parametrize("words", [["run", "a"], ["measure", "a"], ["measure", "growth", "--out", "x"]])
+def test_the_limit_of_memory_is_the_one_of_python_calls(words: list[str]) -> None:
+    """The commands may not import the module that names it."""
+    assert parser().parse_args(words).memory == MEMORY_GB
 
 
 def test_a_suite_may_be_named_as_a_command_is() -> None:

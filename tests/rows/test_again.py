@@ -17,7 +17,7 @@ from report_folders import STEPWISE, TEXTS, write_decoding, write_rows
 
 from harness.backend.arm import Arm
 from harness.cli.main import main, parser
-from harness.rows.again import how_to_complete, more, resume, spec_of, suites_of
+from harness.rows.again import how_to_complete, more, resume_command, spec_of, suites_of
 from harness.rows.row import RunInfo
 from harness.rows.store import read_info
 
@@ -82,10 +82,10 @@ def test_a_command_carries_suites_vocabularies_versions_and_options(
 
 
 def test_a_run_is_completed_by_its_own_command() -> None:
-    assert shlex.split(resume(Path("elsewhere"), info(*RUN)))[1:] == [*RUN, "--resume"]
+    assert shlex.split(resume_command(Path("elsewhere"), info(*RUN)))[1:] == [*RUN, "--resume"]
     advice = ("advise", "tools.json", "--out", "x")
-    assert shlex.split(resume(Path("x"), info(*advice)))[1:] == [*advice, "--resume"]
-    assert shlex.split(resume(Path("runs/x y"), info("run", "--backends", "a")))[-3:] == [
+    assert shlex.split(resume_command(Path("x"), info(*advice)))[1:] == [*advice, "--resume"]
+    assert shlex.split(resume_command(Path("runs/x y"), info("run", "--backends", "a")))[-3:] == [
         "--resume",
         "--out",
         "runs/x y",
@@ -94,11 +94,11 @@ def test_a_run_is_completed_by_its_own_command() -> None:
 
 def test_a_run_that_was_put_together_is_completed_by_what_it_holds(tmp_path: Path) -> None:
     merged = info("merge", str(tmp_path), "a")
-    assert shlex.split(resume(tmp_path, merged))[1:] == ["run", "--resume", "--out", str(tmp_path)]
+    assert shlex.split(resume_command(tmp_path, merged))[1:] == ["run", "--resume", "--out", str(tmp_path)]
     (tmp_path / "experiment.toml").touch()
-    assert shlex.split(resume(tmp_path, merged))[1:3] == ["run", f"{tmp_path}/experiment.toml"]
+    assert shlex.split(resume_command(tmp_path, merged))[1:3] == ["run", f"{tmp_path}/experiment.toml"]
     assert "cannot be resumed" in how_to_complete(tmp_path, info("live", "--url", "http://x"))
-    assert how_to_complete(tmp_path, merged) == f"`{resume(tmp_path, merged)}` completes it"
+    assert how_to_complete(tmp_path, merged) == f"`{resume_command(tmp_path, merged)}` completes it"
 
 
 def test_the_page_s_commands_run_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,11 +21,11 @@ class Clock(Protocol):
         ...
 
     def time_ns(self, call: Call, times: int) -> int:
-        """Nanoseconds of `times` calls, one after the other, until the last one's work is done."""
+        """Returns the nanoseconds that `times` calls in a row take until the last one's work is done."""
         ...
 
     def finish(self) -> None:
-        """Wait for the device."""
+        """Waits for the device."""
         ...
 
 
@@ -83,7 +83,7 @@ class CudaClock:
 
 
 def _cuda() -> Any:
-    """torch.cuda as Any, because half of it has no annotations."""
+    """Returns torch.cuda as Any, because half of it has no annotations."""
     import torch
 
     return torch.cuda

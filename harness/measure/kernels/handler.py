@@ -116,7 +116,7 @@ class KernelHandler:
         return {"rows": time_point(subjects, loaded, point, Effort(**message["effort"]), self.device)}
 
     def compile_anew(self, what: str, limit: float = math.inf) -> None:
-        """Forget what torch has compiled, between two kinds of requests and after `limit` requests of one
+        """Forgets what torch has compiled, between two kinds of requests and after `limit` requests of one
         kind."""
         last, count = self.asked
         forget = what != last or count >= limit

@@ -49,7 +49,7 @@ def by_turns(
     rewarm: bool,
     raised: Callable[[str, BaseException], None] = raise_again,
 ) -> dict[str, Samples]:
-    """Samples of each call, which has been made before.
+    """Returns the samples of each call, which has been made before.
 
     With `rewarm`, one more call that is not timed goes before each sample: caches then hold what the call
     itself left. `raised` is told of a call that raises; if it returns, the call has no samples, and the

@@ -18,7 +18,7 @@ from harness.measure.kernels.plan import KernelPlan
 from harness.measure.kernels.situations import PROBES
 from harness.measure.kernels.timing import COPY, Point
 from harness.rows.appending import encoded, write_lines
-from harness.rows.folder import make_writable
+from harness.rows.folder import make_writable, now
 from harness.rows.machine import describe_machine, usable_processors
 from harness.text import counted
 
@@ -81,7 +81,7 @@ class KernelRun:
         self.close()
 
     def close(self) -> None:
-        """End the service."""
+        """Ends the service."""
         if self._service is not None:
             self._service.close()
             self._service = None
@@ -93,7 +93,7 @@ class KernelRun:
         return self._service
 
     def open(self, threads: int) -> None:
-        """Start a service with that many threads, in place of the one before it. Raises BadInput."""
+        """Starts a service with that many threads, in place of the one before it. Raises BadInput."""
         self.close()
         arguments = {"specs": self.specs, "device": self.device, "threads": threads}
         environment = {"OMP_NUM_THREADS": str(threads)}
@@ -105,7 +105,7 @@ class KernelRun:
             raise BadInput(f"the backends cannot be loaded for their kernels: {why}") from why
 
     def whole(self, file: IO[bytes], argv: Sequence[str]) -> dict[str, int]:
-        """Make the whole run, line by line; returns the number of probes by outcome."""
+        """Makes the whole run, line by line; returns the number of probes by outcome."""
         self._file = file
         begin = time.monotonic()
         cpus = usable_processors()
@@ -113,7 +113,7 @@ class KernelRun:
             "run",
             format=FORMAT,
             argv=list(argv),
-            started=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            started=now(),
             device=self.device,
             on=self.service.ask({"op": "describe"}, seconds=PROBE_SECONDS)[0]["on"],
             backends=self.service.description["backends"],
@@ -136,12 +136,12 @@ class KernelRun:
         return dict(self.counts)
 
     def write(self, kind: str, **values: Any) -> None:
-        """Write one line, which is on disk at once."""
+        """Writes one line, which is on disk at once."""
         assert self._file is not None
         write_lines(self._file, [encoded({"kind": kind, **values})])
 
     def load_all(self) -> list[dict[str, Any]]:
-        """Write a line for each kernel; returns those that can be asked on this device and have probes."""
+        """Writes a line for each kernel; returns those that can be asked on this device and have probes."""
         usable = []
         for kernel in self.service.description["kernels"]:
             name = kernel["kernel"]
@@ -163,7 +163,7 @@ class KernelRun:
         return usable
 
     def probe_all(self, kernel: dict[str, Any]) -> None:
-        """Make every probe for which the kernel has the types and the arguments."""
+        """Makes every probe for which the kernel has the types and the arguments."""
         seconds = COMPILE_SECONDS
         for probe in PROBES:
             if probe.rows is not None and not kernel["indices"]:
@@ -199,12 +199,12 @@ class KernelRun:
         return {"outcome": answer["outcome"], "text": answer["text"]}, False
 
     def time_all(self, threads: int) -> None:
-        """Time every point on that many threads."""
+        """Times every point on that many threads."""
         last = None
         for point in self.plan.points(on_all_threads=threads > 1):
-            if (now := (point.dtype, point.vocabulary)) != last:
+            if (this := (point.dtype, point.vocabulary)) != last:
                 self.say(f"time: {point.dtype}, vocabulary {point.vocabulary}, {counted(threads, 'thread')}")
-                last = now
+                last = this
             kernels = [
                 kernel["kernel"]
                 for kernel in self.service.description["kernels"]
@@ -247,7 +247,7 @@ class KernelRun:
         return rows
 
     def move(self, vocabulary: int, batch: int) -> None:
-        """Write the rows of the movement of masks of that size."""
+        """Writes the rows of the movement of masks of that size."""
         message = {"op": "move", "vocabulary": vocabulary, "batch": batch, "effort": asdict(self.plan.effort)}
         try:
             rows = self.service.ask(message, seconds=COMPILE_SECONDS)[0]["rows"]

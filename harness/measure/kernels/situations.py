@@ -161,8 +161,8 @@ def situation(probe: Probe, dtype: str, device: str) -> Situation:
 def _bits(
     allowed: Allowed, rows: int, width: int, vocabulary: int, random: np.random.Generator
 ) -> NDArray[np.bool_]:
-    """Bool `[rows, width]`, True = allowed; beyond the vocabulary, where bits mean nothing, half of them are
-    set."""
+    """Returns bool `[rows, width]`, True = allowed; beyond the vocabulary, where bits mean nothing, half of
+    them are set."""
     bits = random.random((rows, width)) < 0.5
     if allowed != "half":
         bits[:, :vocabulary] = allowed == "all"
@@ -172,7 +172,7 @@ def _bits(
 
 
 def _put_special(buffer: torch.Tensor) -> None:
-    """Write values that arithmetic would change to every seventh to thirteenth element."""
+    """Writes values that arithmetic would change to every seventh to thirteenth element."""
     import torch
 
     info = torch.finfo(buffer.dtype)

@@ -136,8 +136,8 @@ def _bound(apply: Callable[..., object], logits: torch.Tensor, mask: torch.Tenso
 
 
 def _end_if_lost(clock: Clock) -> None:
-    """End this process if its device is lost: such a device reports the error for ever, and the process is of
-    no more use."""
+    """Ends this process if its device is lost: such a device reports the error for ever, and the process is
+    of no more use."""
     try:
         clock.finish()
     except RuntimeError:
@@ -145,7 +145,8 @@ def _end_if_lost(clock: Clock) -> None:
 
 
 def _first(call: Call, clock: Clock) -> int:
-    """Nanoseconds of the first call by the host's clock; they include what is compiled on first use."""
+    """Returns the nanoseconds of the first call by the host's clock; they include what is compiled on first
+    use."""
     begin = time.perf_counter_ns()
     call()
     clock.finish()

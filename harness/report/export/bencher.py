@@ -13,6 +13,7 @@ LONGEST_BENCHMARK, LONGEST_MEASURE = 1024, 64
 
 
 def files(result: Result) -> dict[str, str]:
+    """Returns `bencher.json`: every figure by its arm and family, then by its name."""
     benchmarks: dict[str, dict[str, Any]] = {}
     for figure in result.figures:
         measure: dict[str, float] = {"value": figure.value}

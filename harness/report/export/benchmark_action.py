@@ -16,6 +16,7 @@ OF = {"us": "time", "ratio": "fork"}
 
 
 def files(result: Result) -> dict[str, str]:
+    """Returns two files: the headline figures of which less is better, and those of which more is."""
     return {
         "benchmark-smaller-is-better.json": _series(result, "lower"),
         "benchmark-bigger-is-better.json": _series(result, "higher"),

@@ -28,6 +28,7 @@ FAILING = (
 
 
 def files(result: Result) -> dict[str, str]:
+    """Returns `cases.csv`, `figures.csv` and `failing.csv`, each with a line of heads."""
     return {
         "cases.csv": _table(("arm", "suite", *COUNTED, "conformance"), result.counts, result.sample),
         "figures.csv": _table(FIGURES, result.figures, result.sample),

@@ -9,6 +9,7 @@ from harness.text import counted, markdown
 
 
 def files(result: Result) -> dict[str, str]:
+    """Returns `tables.md`: the cases by arm and suite, and every figure."""
     sample = f"{markdown(result.sample, 300)}\n\n" if result.sample else ""
     return {"tables.md": f"{sample}{counts(result)}\n\n{figures(result)}\n"}
 

@@ -23,6 +23,7 @@ SAID = {"ok": "✅ ok", "failed": "❌ failed", "incomplete": "⚠️ incomplete
 
 
 def files(result: Result) -> dict[str, str]:
+    """Returns `summary.md`, whole or cut to `MOST_BYTES`."""
     return {FILE: _within("\n".join(_lines(result)) + "\n")}
 
 
@@ -85,7 +86,7 @@ def judged(result: Result) -> Iterator[str]:
 
 
 def _within(text: str) -> str:
-    """Cut between two lines, saying so."""
+    """Returns the text; one that is too long is cut between two lines, and says so."""
     raw = text.encode("utf-8", "replace")
     if len(raw) <= MOST_BYTES:
         return text

@@ -10,6 +10,7 @@ MOST = 5
 
 
 def files(result: Result) -> dict[str, str]:
+    """Returns `annotations.txt`, a workflow command in each line."""
     return {"annotations.txt": "".join(f"{line}\n" for line in lines(result))}
 
 

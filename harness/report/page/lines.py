@@ -15,7 +15,7 @@ from harness.outcomes.metrics import values_of
 from harness.outcomes.summary import ArmSummary
 from harness.report.figures import charts
 from harness.report.labels import told_apart
-from harness.rows.again import resume
+from harness.rows.again import resume_command
 from harness.rows.ends import one_end_lines
 from harness.rows.folder import ROWS, SAMPLES
 from harness.rows.row import End, RunInfo
@@ -67,9 +67,9 @@ class RunSeen:
         return why_not_whole(self.folder, self.end, self.rows)
 
     @property
-    def resume(self) -> str:
+    def resume_command(self) -> str:
         """Returns the command that completes the run; nothing where none does."""
-        return resume(self.folder, self.info)
+        return resume_command(self.folder, self.info)
 
     @property
     def without_cases(self) -> bool:
