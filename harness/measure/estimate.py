@@ -206,22 +206,14 @@ def compare(figures: Figures, confirming: Figures | None = None) -> list[Compari
     significant = false_discovery([chance(x, comparison.margin) for comparison, x in compared])
     for (comparison, _), stands in zip(compared, significant, strict=True):
         here = comparison.metric, comparison.family
+        differs = comparison.verdict in ("regressed", "improved")
         if here not in proven and again:
             why = NOT_EQUIVALENT if here in judged_by else NO_CONTROL
             judged.append(replace(comparison, verdict="unproven", why=why))
-        elif comparison.verdict in ("regressed", "improved") and not stands:
-            judged.append(
-                replace(
-                    comparison,
-                    verdict="inconclusive",
-                    why="does not stand at a false discovery rate of one percent",
-                )
-            )
-        elif (
-            comparison.verdict in ("regressed", "improved")
-            and confirming is not None
-            and is_change(comparison, figures)
-        ):
+        elif differs and not stands:
+            why = "does not stand at a false discovery rate of one percent"
+            judged.append(replace(comparison, verdict="inconclusive", why=why))
+        elif differs and confirming is not None and is_change(comparison, figures):
             judged.append(_confirmed(comparison, confirming))
         else:
             judged.append(comparison)
@@ -322,12 +314,17 @@ def _solved_by_both(traces: Iterable[Trace], base: str, head: str) -> list[str]:
 
 def _censored(comparison: Comparison, figures: Figures) -> Comparison:
     """Returns the comparison with a word about the cases that are not judged. A change that is not slower
-    without them is unproven, because they may be what became slow."""
-    if not comparison.unjudged:
-        return comparison
-    sentence = _too_few(comparison, figures)
-    why = f"{comparison.why}; {sentence}" if comparison.why else sentence
+    without them is unproven, because they may be what became slow. So is one that stayed open because an arm
+    was lost in a further fork."""
     may_be_slower = is_change(comparison, figures) and not comparison.is_control
+    pair = comparison.base, comparison.head
+    if comparison.unjudged:
+        sentence = _too_few(comparison, figures)
+    elif may_be_slower and comparison.verdict == "inconclusive" and figures.was_lost(pair, comparison.family):
+        sentence = "an arm was lost in a further fork"
+    else:
+        return comparison
+    why = f"{comparison.why}; {sentence}" if comparison.why else sentence
     if may_be_slower and comparison.verdict != "regressed":
         return replace(comparison, verdict="unproven", why=why)
     return replace(comparison, why=why)
