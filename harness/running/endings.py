@@ -93,6 +93,12 @@ def of_failed_load(worker: Worker, text: str) -> Ending:
     return Ending("backend_error" if loads_backend(worker) else "harness_error", "load", text)
 
 
+def of_missing_input(text: str) -> Ending:
+    """Returns the ending of every case of an arm of which a part is not to be had with the run's vocabulary,
+    as a library that is imported for that alone: it is not installed, and that is nothing of the backend."""
+    return Ending("harness_error", "load", one_line(text))
+
+
 def of_stuck_load(worker: Worker, seconds: float) -> Ending:
     """Returns the ending of every case of an arm whose worker was not ready in time."""
     if loads_backend(worker):

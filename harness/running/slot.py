@@ -107,9 +107,13 @@ class Slot:
                 self.work.load_seconds = self.changed - self.started
         elif event == "failed":
             self.is_closing = True
-            if message["input"]:
-                raise BadInput(str(message["text"]))
-            self.work.load_failure = endings.of_failed_load(self.worker, str(message["text"]))
+            text = str(message["text"])
+            if not message["input"]:
+                self.work.note_load_failure(endings.of_failed_load(self.worker, text))
+            elif worker_process.loads_backend(self.worker):  # the other arms are walked all the same
+                self.work.note_load_failure(endings.of_missing_input(text))
+            else:
+                raise BadInput(text)
         elif event == "child":
             process.serves_in(message["pid"])
             self.worker.served = 0
@@ -297,7 +301,7 @@ class Slot:
         """End a worker that says nothing: it does not load, or does not tell of the child that we killed, or
         has no new one."""
         if not self.ready:
-            self.work.load_failure = endings.of_stuck_load(self.worker, LOAD_SECONDS)
+            self.work.note_load_failure(endings.of_stuck_load(self.worker, LOAD_SECONDS))
         elif self.task is not None:
             self._child_lost(0)
         else:
@@ -332,7 +336,7 @@ class Slot:
         starting another."""
         self.work.losses += 1
         if self.work.losses >= ATTEMPTS:
-            self.work.load_failure = Ending(status, "load", one_line(text))
+            self.work.note_load_failure(Ending(status, "load", one_line(text)))
 
     def _send_again(self, task: Task, ending: Ending) -> None:
         """Have the case sent to another worker; the third time it ends so.

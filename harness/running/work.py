@@ -63,6 +63,17 @@ class Work:
     mostly the next one."""
     load_failure: Ending | None = None
     """Why no worker of this arm can be started, once that is known: then every case of it ends so."""
+    is_full: bool = False
+    """Whether no worker is started beside another one: one could not load there, as where a licence or the
+    memory is for one process."""
+
+    def note_load_failure(self, ending: Ending) -> None:
+        """Takes it that a worker could not load: every case ends so, unless another worker is there, which
+        then walks them alone."""
+        if self.workers > 1:
+            self.is_full = True
+        else:
+            self.load_failure = ending
 
     def gains_by_another(self, now: float) -> bool:
         """Would another worker still find cases once it has loaded, by the time that cases took so far? A
@@ -70,7 +81,7 @@ class Work:
         if not self.workers:
             return bool(self.cases)
         seconds = (now - self.begun) / max(1, self.done)
-        return self.load_seconds > 0 and len(self.cases) * seconds > self.load_seconds
+        return not self.is_full and self.load_seconds > 0 and len(self.cases) * seconds > self.load_seconds
 
     @property
     def who(self) -> tuple[str, ...]:

@@ -48,7 +48,7 @@ def start_worker(work: Work, cases: Path, limits: Limits, fork: bool) -> Worker:
     arguments = {
         "spec": pinned(arm, ""),
         "vocabulary": work.vocabulary,
-        "cases": str(cases),
+        "cases": str(cases.absolute()),  # the backend may be in another folder once it is loaded
         "limits": vars(limits),
     }
     loader = "harness.running.worker:open_worker"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,33 @@ def test_cases_that_take_longer_than_loading_have_several(tmp_path: Path, starte
     assert len(started) == 3
 
 
+def test_a_worker_that_cannot_load_beside_another_one_costs_no_case(
+    tmp_path: Path, started: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINIATURE_LICENCE", str(tmp_path / "licence"))
+    rows = walk_all(tmp_path / "run", "miniatures.unruly:LoadsAlone", cases(12), jobs=3)
+    assert [row.status for row in rows.values()] == ["ok"] * 12
+    assert 1 < len(started) <= 3
+    with open(tmp_path / "licence", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        rows = walk_all(tmp_path / "none", "miniatures.unruly:LoadsAlone", cases(2), jobs=3)
+    assert {(row.status, row.phase) for row in rows.values()} == {("backend_error", "load")}
+
+
+def test_a_library_that_is_missing_costs_the_cases_of_its_backend_alone(tmp_path: Path) -> None:
+    rows = walk_all(tmp_path, "miniatures.unruly:LacksALibrary", cases(3))
+    assert {(row.status, row.phase) for row in rows.values()} == {("harness_error", "load")}
+    assert all("needs a library that cannot be imported" in row.text for row in rows.values())
+
+
+def test_a_backend_may_change_its_folder_while_it_loads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = walk_all(Path("run"), "miniatures.unruly:ChangesFolder", cases(2))
+    assert [row.status for row in rows.values()] == ["ok"] * 2
+
+
 @pytest.mark.parametrize(
     ("load", "done", "seconds", "gains"),
     [
@@ -69,4 +97,6 @@ def test_another_worker_loads_while_cases_are_left(
     arm = Arm("xgrammar", "", "", "", ("regex",), "bitmask")
     work = Work(arm, "bytes", deque(range(5)), workers=1, load_seconds=load, begun=100.0, done=done)
     assert work.gains_by_another(100.0 + seconds) is gains
-    assert Work(arm, "bytes", deque(range(5))).gains_by_another(0.0)
+    work.is_full = True
+    assert not work.gains_by_another(100.0 + seconds)
+    assert Work(arm, "bytes", deque(range(5)), is_full=True).gains_by_another(0.0), "the last one was lost"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import signal
 import stat
@@ -10,10 +11,11 @@ import time
 from pathlib import Path
 from typing import ClassVar
 
+from harness.backend.grammar import Grammar
 from harness.backend.process.channel import send
 
 from .harmful import Harmful, HarmfulObject
-from .reference import Reference, ReferenceObject
+from .reference import Reference, ReferenceGrammar, ReferenceObject
 
 
 class SegfaultsInAcceptOfB(Harmful):
@@ -158,6 +160,37 @@ class DiesWhileLoading(Reference):
                 return
             os.unlink(os.path.join(os.environ["MINIATURE_LOADS_FROM"], lives[0]))
         os._exit(3)
+
+
+class LoadsAlone(Reference):
+    """Loads in one process at a time, as a library with one licence does; takes its time for a grammar."""
+
+    def __init__(self, vocabulary: object) -> None:
+        super().__init__(vocabulary)  # type: ignore[arg-type]
+        self.licence = open(os.environ["MINIATURE_LICENCE"], "w")  # noqa: SIM115
+        try:
+            fcntl.flock(self.licence, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise RuntimeError("another process has the licence") from error
+
+    def compile(self, grammar: Grammar) -> ReferenceGrammar:
+        time.sleep(0.3)
+        return super().compile(grammar)
+
+
+class LacksALibrary(Reference):
+    """Imports what is not installed when it is made."""
+
+    def __init__(self, vocabulary: object) -> None:
+        import no_such_library  # type: ignore[import-not-found]  # noqa: F401
+
+
+class ChangesFolder(Reference):
+    """Goes to another folder while it is made."""
+
+    def __init__(self, vocabulary: object) -> None:
+        super().__init__(vocabulary)  # type: ignore[arg-type]
+        os.chdir("/")
 
 
 class ExitsWhenMade(Reference):
