@@ -133,7 +133,7 @@ def _write(options: argparse.Namespace, forms: list[str], out: Path) -> tuple[li
 
     written: list[Path] = []
     incomplete: list[str] = []
-    read = None
+    read = result = None
     paper, tools = [[form for form in forms if (form in PAPER) is wanted] for wanted in (True, False)]
     if paper or HTML in forms:
         from harness.report.page.inputs import read_inputs
@@ -156,12 +156,16 @@ def _write(options: argparse.Namespace, forms: list[str], out: Path) -> tuple[li
             f"{name} is incomplete ({why}); what is written shows it and concludes nothing"
             for name, why in inputs.incomplete.items()
         ]
-        read = inputs.noticed[0] if inputs.noticed else None
+        if inputs.noticed:
+            read = inputs.noticed[0]
+            if not options.against and not options.time and tools:
+                result = inputs.results[0]
     if tools:
         from harness.outcomes.result import result_of
         from harness.report.export import write
 
-        result = result_of(options.runs[0], options.against, time=options.time, read=read)
+        if result is None:
+            result = result_of(options.runs[0], options.against, time=options.time, read=read)
         written += write(result, tools, out)
         if result.gate.verdict == "incomplete" and not incomplete:
             incomplete += result.gate.reasons

@@ -62,6 +62,20 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Result:
     return result_of(synthetic_run(tmp_path_factory.mktemp("run") / "run", cases=40))
 
 
+def test_page_and_forms_for_tools_tell_of_one_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Path] = []
+
+    def seen(run: Path, *others: Any, **options: Any) -> Result:
+        made.append(run)
+        return result_of(run, *others, **options)
+
+    monkeypatch.setattr("harness.outcomes.result.result_of", seen)
+    monkeypatch.setattr("harness.report.page.inputs.result_of", seen)
+    run = synthetic_run(tmp_path / "run", cases=4)
+    assert main(["report", str(run), "--format", "html,json,summary"]) == 0 and made == [run]
+    assert main(["report", str(run), "--format", "html,json", "--time"]) == 0 and made == [run] * 3, "gated"
+
+
 def test_counts_add_up_and_agree_with_the_rows(hostile: Result) -> None:
     for each in hostile.counts:
         assert each.cases == each.works + each.failed + each.refused + each.not_judged + each.not_measured

@@ -23,7 +23,7 @@ from harness.outcomes.constructs import KEYWORDS, derived_features
 from harness.outcomes.controls import controls
 from harness.outcomes.endless import Endless
 from harness.outcomes.outcome import walk_verdict
-from harness.outcomes.result import Noticed
+from harness.outcomes.result import Noticed, Result, result_of
 from harness.outcomes.slow_compiles import Compiles
 from harness.outcomes.summary import ArmKey, ArmSummary, arm_key, each_taken_in, summarize
 from harness.report.cases.cases import Cases, kept_tags
@@ -139,6 +139,11 @@ class Inputs:
     def tried(self) -> list[Line]:
         """Returns the arms but for controls, whose faults say nothing; all where there are only controls."""
         return [line for line in self.lines if not line.is_control] or self.lines
+
+    @cached_property
+    def results(self) -> list[Result]:
+        """Returns what each of the runs came to, held against no other run. Raises BadInput."""
+        return [result_of(run.folder, read=read) for run, read in zip(self.runs, self.noticed, strict=True)]
 
     @cached_property
     def answered(self) -> list[Line]:

@@ -12,7 +12,6 @@ import jinja2
 from markupsafe import Markup
 
 from harness.errors import BadInput
-from harness.outcomes.result import result_of
 from harness.report.cases import explorer, snippets
 from harness.report.cases.data import Explored, as_json
 from harness.report.cases.explorer import ASSETS
@@ -73,8 +72,8 @@ def write_report(
 
 
 def _summaries(inputs: Inputs) -> Iterator[str]:
-    for run, read in zip(inputs.runs, inputs.noticed, strict=True):
-        yield from summary.files(result_of(run.folder, read=read)).values()
+    for result in inputs.results:
+        yield from summary.files(result).values()
 
 
 def _built(
