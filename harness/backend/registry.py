@@ -154,7 +154,8 @@ def make(spec: BackendSpec, vocabulary: Vocabulary) -> Adapter:
     """Returns the adapter that the user asked for, bound to the vocabulary; one that declines every grammar
     where the backend's own loader refuses the vocabulary.
 
-    Raises BadInput if the backend, its version or one of its options is not to be had here.
+    Raises BadInput if the backend, its version or one of its options is not to be had here, TypeError for an
+    adapter that has not taken the vocabulary, and whatever the adapter raises.
     """
     from harness.backend.declining import declining
     from harness.backend.grammar import UnsupportedVocabulary
@@ -169,9 +170,21 @@ def make(spec: BackendSpec, vocabulary: Vocabulary) -> Adapter:
         return declining(adapter_class, vocabulary, str(error))
     except ImportError as error:
         raise BadInput(f'backend "{spec}" needs a library that cannot be imported: {error}') from error
+    _refuse_unbound(adapter)
     if spec.version is not None:
         _check_wrapped_version(spec, adapter)
     return adapter
+
+
+def _refuse_unbound(adapter: Adapter) -> None:
+    """Raises TypeError, as for any other call that a backend makes wrongly, for an adapter without its
+    vocabulary."""
+    from harness.backend.vocabulary import Vocabulary
+
+    if not isinstance(getattr(adapter, "vocabulary", None), Vocabulary):
+        raise TypeError(
+            f"{type(adapter).__name__} has no vocabulary; its __init__ must call super().__init__(vocabulary)"
+        )
 
 
 def installed_version(distribution: str) -> str | None:

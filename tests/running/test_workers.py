@@ -71,6 +71,12 @@ def test_a_library_that_is_missing_costs_the_cases_of_its_backend_alone(tmp_path
     assert all("needs a library that cannot be imported" in row.text for row in rows.values())
 
 
+def test_an_adapter_that_takes_no_vocabulary_is_at_fault(tmp_path: Path) -> None:
+    rows = walk_all(tmp_path, "miniatures.unruly:TakesNoVocabulary", cases(2))
+    assert {(row.status, row.phase) for row in rows.values()} == {("backend_error", "load")}
+    assert all("must call super().__init__(vocabulary)" in row.text for row in rows.values())
+
+
 def test_a_backend_may_change_its_folder_while_it_loads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

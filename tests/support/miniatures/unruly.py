@@ -178,6 +178,13 @@ class LoadsAlone(Reference):
         return super().compile(grammar)
 
 
+class TakesNoVocabulary(Reference):
+    """Forgets to call the constructor of its base."""
+
+    def __init__(self, vocabulary: object) -> None:
+        pass
+
+
 class LacksALibrary(Reference):
     """Imports what is not installed when it is made."""
 
