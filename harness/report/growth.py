@@ -82,7 +82,7 @@ def growth_page(grown: Grown, found: Sequence[Conclusion]) -> str:
             stylesheet=Markup(asset("style.css")),
             grown=grown,
             plan=grown.plan,
-            answers=show.answers_text(found, PIPE).split("\n"),
+            answers=show.answers_text(grown, found, PIPE).split("\n"),
             arms=[ArmStyle(place, arm.name) for place, arm in enumerate(grown.plan.arms)],
             panelled=_panelled(grown, found),
             axes=[known[name] for name in grown.plan.axes if name in known],

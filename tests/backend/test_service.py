@@ -219,6 +219,37 @@ def test_what_does_not_load_is_a_loss_of_ours(fails: str, text: str) -> None:
         assert (caught.value.whose, caught.value.cause) == ("harness", "load") and text in caught.value.text
 
 
+@pytest.mark.parametrize(
+    ("fails", "cause", "text"),
+    [
+        ("raises", "load", "it does not load: RuntimeError: it is broken"),
+        ("dies", "crash", "the process was killed by SIGABRT while it loaded"),
+        ("closes", "closed", "it closed the pipe on which it answers while it loaded"),
+        ("hangs", "timeout", "it did not load within 2 s"),
+        ("is killed", "load", "the process was killed by SIGKILL while it loaded"),
+    ],
+)
+def test_what_befalls_a_backend_as_it_loads_is_its_own(fails: str, cause: str, text: str) -> None:
+    """Only a loader that tells when the backend is at work says so; a kill from outside is nobody's."""
+    for loading in (True, False):
+        arguments = {"fails": fails, "loading": loading}
+        with (
+            Service(
+                LOADER,
+                arguments,
+                environment=FOUND,
+                load_seconds=2 if fails == "hangs" else 60,
+                tells_load=True,
+            ) as service,
+            pytest.raises(Lost) as caught,
+        ):
+            service.wait()
+        lost, is_backends = caught.value, loading and fails != "is killed"
+        wanted = ("backend", cause) if is_backends else ("harness", "load")
+        assert (lost.whose, lost.cause, lost.text) == (*wanted, text)
+        assert lost.signal == ("SIGABRT" if is_backends and fails == "dies" else "")
+
+
 def test_what_is_not_to_be_had_is_the_users() -> None:
     with (
         Service(LOADER, {"fails": "input"}, environment=FOUND) as service,

@@ -172,6 +172,21 @@ def test_a_killed_walk_is_not_held_against_the_compile() -> None:
     assert masks.verdict == "walk killed at 128, constant before" and show.is_killed(masks)
 
 
+@pytest.mark.parametrize(("ended", "is_told"), [("again", True), ("walk", True), ("", False)])
+def test_nothing_was_killed_is_said_only_where_nothing_was(ended: str, is_told: bool, tmp_path: Path) -> None:
+    """A second compile that aborted stood in the table as killed, below a line that nothing was."""
+    last = replace(points(*["ok"] * 8)[-1], phase=ended, status="killed" if ended else "ok")
+    said = show.text(written(tmp_path, *points(*["ok"] * 7), last))
+    assert (f"{ended} killed at 128" in said.split("\n\n")[0]) == is_told, said
+    assert ("nothing was killed" in said) != is_told
+
+
+def test_a_killed_process_of_many_schemas_is_no_nothing(tmp_path: Path) -> None:
+    killed = replace(blocks(0.0)[0], status="killed", done=0, text="killed by SIGABRT")
+    said = show.text(written(tmp_path, *points(*["ok"] * 8), killed))
+    assert "grows worse than linearly." in said and "nothing was killed" not in said
+
+
 def test_an_output_that_is_refused_is_told() -> None:
     refusing = [replace(point, refused_at=2) for point in points("ok", "ok")[1:]]
     grown = Grown(Path(), plan(), (*points("ok"), *refusing), (), True)
@@ -402,6 +417,84 @@ def test_many_schemas_are_judged_by_the_forks_that_did_not_fail_in_our_own_code(
     assert found.verdict == "grows"
     (ours,) = conclude.many_schemas(replace(grown, blocks=(lost,)))
     assert (ours.verdict, ours.text) == ("harness_error", "it did not load")
+
+
+class DoesNotLoad(FakeService):
+    """An arm that is lost as it loads; counts how often that was waited for."""
+
+    waited = 0
+
+    def __init__(self, lost: Lost) -> None:
+        super().__init__(lambda _: 1)
+        self.lost = lost
+
+    def wait(self) -> None:
+        type(self).waited += 1
+        raise self.lost
+
+
+@pytest.mark.parametrize(
+    ("lost", "status", "waits"),
+    [
+        (Lost("it does not load: RuntimeError: no", "backend", "load"), "error", 1),
+        (Lost("it did not load within 300 s", "backend", "timeout"), "killed", 1),
+        (Lost("killed by SIGABRT while it loaded", "backend", "crash", "SIGABRT"), "killed", 1),
+        (Lost("the process was killed by SIGKILL while it loaded", "harness", "load"), "harness_error", 4),
+    ],
+)
+def test_an_arm_that_does_not_load_is_waited_for_once(lost: Lost, status: str, waits: int) -> None:
+    """Each axis of each fork waited anew, 300 s for one that hangs, and it counted as a failure of ours."""
+    recorder, service = ListRecorder(), DoesNotLoad(lost)
+    DoesNotLoad.waited = 0
+    known = axes()
+    asked = plan(2, axes=("enum", "nesting", "schemas"))
+    running = session.GrowthSession(asked, recorder, lambda _: None, [], [])  # type: ignore[arg-type]
+    for fork in range(2):
+        for axis in ("enum", "nesting"):
+            running._along(service, asked.arms[0], "probe", fork, known[axis])  # type: ignore[arg-type]
+    assert DoesNotLoad.waited == waits
+    ended = {(point.axis, point.size, point.status, point.phase) for point in recorder.points}
+    assert ended == {(axis, 1, status, "load") for axis in ("enum", "nesting")}
+    assert len(recorder.points) == (4 if status == "harness_error" else 2)
+    before = DoesNotLoad.waited
+    for fork in range(2):
+        running._schemas(service, asked.arms[0], "probe", fork)  # type: ignore[arg-type]
+    assert len(running.blocks) == (2 if status == "harness_error" else 1)
+    assert DoesNotLoad.waited - before == (2 if status == "harness_error" else 0)
+    resumed = session.GrowthSession(asked, recorder, print, running.points, running.blocks)  # type: ignore[arg-type]
+    resumed._along(service, asked.arms[0], "probe", 1, known["tools"])  # type: ignore[arg-type]
+    assert (DoesNotLoad.waited == before) == (status != "harness_error"), "a load of the backend's is final"
+
+
+@pytest.mark.parametrize(
+    ("backend", "status", "text"),
+    [
+        ("growing:RaisesAsItLoads", "error", "it does not load: RuntimeError: no such device"),
+        ("growing:DiesAsItLoads", "killed", "killed by SIGABRT while it loaded"),
+    ],
+)
+def test_a_load_that_fails_is_the_backends(
+    backend: str,
+    status: str,
+    text: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(SUPPORT))
+    command = ["measure", "growth", "enum", "nesting", "schemas", "--backends", f"{backend},growing:Clocked"]
+    command += ["--vocabularies", "probe", "--forks", "1", "--most", "1", "--schemas", "2"]
+    assert main([*command, "--out", str(tmp_path / "g")]) == 0
+    said = capsys.readouterr().out
+    assert (
+        "our own code" not in said and f"{backend} cannot be measured with probe: " in said and text in said
+    )
+    ended = [
+        (p.axis, p.size, p.status, p.phase) for p in read_growth(tmp_path / "g").points if p.arm == backend
+    ]
+    assert ended == [("enum", 1, status, "load"), ("nesting", 1, status, "load")]
+    others = {p.status for p in read_growth(tmp_path / "g").points if p.arm != backend}
+    assert others == {"ok"}
 
 
 def test_a_loss_of_ours_is_no_kill() -> None:

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
-from harness.backend.process.child import Answer, Handler, Page
+from harness.backend.process.child import LOADING, Answer, Handler, Page
 from harness.errors import BadInput
 
 
@@ -22,16 +22,27 @@ def open_answering(
     threads: bool = False,
     helper: bool = False,
     harm: str = "none",
+    loading: bool = False,
 ) -> tuple[Handler, dict[str, Any]]:
     """Returns the handler, which answers on a thread of its own with `threads`, leaves a process running with
     `helper`, and does `harm` (a name of `HARM`) with every message that names none; or fails to load, as is
-    asked."""
+    asked, which with `loading` is noted as what the backend does."""
+    if page is not None:
+        page[LOADING] = loading
     if fails == "input":
         raise BadInput("there is no such thing")
     if fails == "raises":
         raise RuntimeError("it is broken")
     if fails == "dies":
         os.abort()
+    if fails == "is killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if fails == "closes":
+        os.closerange(3, 64)
+    if fails in ("hangs", "closes"):
+        time.sleep(60)
+    if page is not None:
+        page[LOADING] = 0
 
     if helper:
         _leave()

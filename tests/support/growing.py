@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 
 from harness import Adapter, CompiledGrammar, Grammar, GrammarObject, UnsupportedGrammar
 from harness.backend.grammar import Bitmask
+from harness.backend.vocabulary import Vocabulary
 
 COLD, AGAIN = 100_000, 1_000
 """Nanoseconds of the first compile of a grammar, and of any further one, for each byte of the grammar."""
@@ -92,3 +94,25 @@ class Ending(Adapter):
         if len(json.loads(grammar.text).get("enum", ())) >= 8:
             time.sleep(60)
         return ClockedGrammar(FakeClock())
+
+
+SMALL = 300
+"""The ids of a vocabulary with which a backend is looked at before it is loaded in earnest."""
+
+
+class RaisesAsItLoads(Clocked):
+    """Raises with any vocabulary but the small one of the look before."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        super().__init__(vocabulary)
+        if vocabulary.size > SMALL:
+            raise RuntimeError("no such device")
+
+
+class DiesAsItLoads(Clocked):
+    """Aborts with any vocabulary but the small one of the look before."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        super().__init__(vocabulary)
+        if vocabulary.size > SMALL:
+            os.abort()

@@ -54,6 +54,9 @@ PAGE_BYTES = 4096
 Page: TypeAlias = "memoryview[int]"
 """Integers that the process, its children and the client see at the same time."""
 
+LOADING = 0
+"""The cell of the page that a loader sets to 1 while it loads the backend itself, and no code of ours."""
+
 
 @dataclass(frozen=True)
 class Streaming:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -14,8 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from harness.backend.process.channel import BrokenChannel
-from harness.backend.process.child import Answer, Page
+from harness.backend.process.child import LOADING, Answer, Page
 from harness.backend.process.lost import (
+    Cause,
     Lost,
     lost_by_closing,
     lost_by_forgery,
@@ -54,6 +56,9 @@ class Service:
     """Keep the end of what the process prints for `Lost.printed`; otherwise it goes nowhere."""
     has_page: bool = False
     """Share a page of memory with the loader, which gets it as its argument `page`."""
+    tells_load: bool = False
+    """Share that page with a loader that notes in its cell LOADING when the backend is loaded: what befalls
+    the process meanwhile is the backend's. Of any other loader all that befalls it is ours."""
     description: dict[str, Any] = field(default_factory=dict)
     """What the process told of itself when it was ready."""
     page: Page | None = None
@@ -81,7 +86,7 @@ class Service:
                 self.python,
                 self.environment,
                 self.keeps_output,
-                self.has_page,
+                self.has_page or self.tells_load,
             )
         )
         self.page = self._process.page
@@ -212,18 +217,31 @@ class Service:
         while (process := self._running()).child is None:
             lost = self._hear()
             if self._process is None:
-                raise self._not_loaded(f"{how_it_ended(self._ended)} while it loaded")
+                raise self._lost_in_loading(lost)
             if lost is not None:
                 process.fork_again()
             if process.child is None and time.monotonic() > limit:
                 self.close()
-                raise self._not_loaded(f"no child after {self.load_seconds:g} s")
+                raise self._not_loaded(f"it did not load within {self.load_seconds:g} s", "timeout")
             if process.child is None:
                 select.select([process.control], [], [], POLL_SECONDS)
         return process
 
-    def _not_loaded(self, text: str) -> Lost:
-        return self._with_output(Lost(text, "harness", "load"))
+    def _lost_in_loading(self, lost: Lost | None) -> Lost:
+        """Returns the loss of a process that ended, or closed its pipes, before it was ready."""
+        if lost is not None and lost.cause == "closed":
+            return self._not_loaded(f"{lost} while it loaded", "closed")
+        text = f"{how_it_ended(self._ended)} while it loaded"
+        if self._ended == -signal.SIGKILL:  # by the system when out of memory, or by a person
+            return self._with_output(Lost(text, "harness", "load"))
+        return self._not_loaded(text, "crash", "" if lost is None else lost.signal)
+
+    def _not_loaded(self, text: str, cause: Cause = "load", signal_name: str = "") -> Lost:
+        """Returns the loss of a process that is not ready; the cause is told only where it is the
+        backend's."""
+        is_backends = self.tells_load and self.page is not None and bool(self.page[LOADING])
+        lost = Lost(text, "backend", cause, signal_name) if is_backends else Lost(text, "harness", "load")
+        return self._with_output(lost)
 
     def _with_output(self, lost: Lost) -> Lost:
         """Returns the loss, with the end of what the process printed."""

@@ -21,9 +21,9 @@ from harness.backend.grammar import (
     InvalidGrammar,
     UnsupportedGrammar,
 )
-from harness.backend.process.child import Answer, Handler
-from harness.backend.registry import BackendSpec, make, parse_specs
-from harness.backend.vocabulary import load_vocabulary
+from harness.backend.loading import load_adapter
+from harness.backend.process.child import Answer, Handler, Page
+from harness.backend.registry import BackendSpec
 from harness.errors import describe
 from harness.measure.child import resident_bytes, with_option
 from harness.measure.growth.axes import TINY, GrownCase, axes, different_schema
@@ -71,11 +71,9 @@ def cost_of(call: Callable[[], T]) -> tuple[int, T]:
     return wall if wall < SHORT_NS else cpu, result
 
 
-def load_growth(spec: str, vocabulary: str) -> tuple[Handler, dict[str, Any]]:
+def load_growth(spec: str, vocabulary: str, page: Page | None = None) -> tuple[Handler, dict[str, Any]]:
     """Returns the handler around the backend's adapter, loaded for this vocabulary."""
-    (backend,) = parse_specs(spec)
-    adapter = make(backend, load_vocabulary(vocabulary))
-    return GrowthHandler(adapter, backend), {}
+    return GrowthHandler(*load_adapter(spec, vocabulary, page)), {}
 
 
 def allow_cpu_seconds(seconds: float) -> None:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
+from harness.backend.process.lost import Lost
 from harness.errors import BadInput
 from harness.rows.appending import RecordLines, encoded, reopened, write_lines
 from harness.shape import shaped
@@ -131,6 +132,14 @@ class Point:
     def key(self) -> tuple[int, str, str, str, int]:
         """Returns what a point is told apart by."""
         return self.fork, self.arm, self.vocabulary, self.axis, self.size
+
+
+def lost_status(lost: Lost) -> Status:
+    """Returns the status of what was asked of a child that was lost: `error` where the backend raised as it
+    was loaded."""
+    if lost.whose == "harness":
+        return "harness_error"
+    return "error" if lost.cause == "load" else "killed"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,8 @@ from harness.measure.growth.record import (
     GrowthPlan,
     GrowthRecorder,
     Point,
-    Status,
     has_growth,
+    lost_status,
     read_growth,
 )
 from harness.rows.folder import locked, make_writable, now
@@ -167,6 +167,17 @@ class GrowthSession:
     say: Say
     points: list[Point]
     blocks: list[Block]
+    unloaded: dict[tuple[str, str], Point] = field(default_factory=dict)
+    """For an arm and a vocabulary that did not load, through the backend, what was written down of it. No
+    other axis and no other fork waits for it again."""
+
+    def __post_init__(self) -> None:
+        for point in self.points:
+            self._note_load(point)
+
+    def _note_load(self, point: Point) -> None:
+        if point.phase == "load" and _is_end(point):
+            self.unloaded.setdefault((point.arm, point.vocabulary), point)
 
     def run(self) -> None:
         """Measures every point that is missing, and anew what failed in our own code. In a fork the arms take
@@ -185,16 +196,20 @@ class GrowthSession:
                             self._along(service, one, vocabulary, fork, families[axis])
 
     def _service(self, one: GrowthArm, vocabulary: str, fork: int) -> Service:
-        arguments = {"spec": one.spec, "vocabulary": vocabulary}
-        environment = {"PYTHONHASHSEED": str(fork)}
+        arguments, seed = {"spec": one.spec, "vocabulary": vocabulary}, {"PYTHONHASHSEED": str(fork)}
         # An arm that was found in an environment of its own is loaded by that environment's interpreter.
         python = one.python or sys.executable
-        return Service(LOADER, arguments, self.plan.memory_bytes, python, environment)
+        return Service(LOADER, arguments, self.plan.memory_bytes, python, seed, tells_load=True)
 
     def _along(self, service: Service, one: GrowthArm, vocabulary: str, fork: int, axis: Axis) -> None:
         """Measures one arm size by size, until it is refused, killed or raises: larger sizes would only cost
         more. A failure of ours ends this fork only, and what is stored of one is measured anew."""
-        for size in axis.sizes(self.plan.most):
+        sizes = axis.sizes(self.plan.most)
+        if (failed := self.unloaded.get((one.name, vocabulary))) is not None:
+            if not any(point.key[1:4] == (one.name, vocabulary, axis.name) for point in self.points):
+                self._add(replace(failed, fork=fork, axis=axis.name, size=min(sizes)))
+            return
+        for size in sizes:
             stored = self._stored(one, vocabulary, axis.name, size)
             others = [point for point in stored if point.fork != fork]
             mine = next((point for point in stored if point.fork == fork), None)
@@ -205,11 +220,14 @@ class GrowthSession:
             if is_owed:
                 if mine is not None:
                     self.points.remove(mine)
-                mine = self._point(service, one, vocabulary, fork, axis, size)
-                self.points.append(mine)
-                self.recorder.point(mine)
+                self._add(mine := self._point(service, one, vocabulary, fork, axis, size))
             if any(_is_end(point) for point in others) or (mine is not None and mine.status != "ok"):
                 return
+
+    def _add(self, point: Point) -> None:
+        self.points.append(point)
+        self.recorder.point(point)
+        self._note_load(point)
 
     def _stored(self, one: GrowthArm, vocabulary: str, axis: str, size: int) -> list[Point]:
         wanted = (one.name, vocabulary, axis, size)
@@ -239,12 +257,7 @@ class GrowthSession:
         is_through = bool(mine) and mine[-1].first + mine[-1].done >= self.plan.schemas
         if mine and not is_ours and (mine[-1].text or is_through):
             return
-        try:
-            service.wait()
-        except Lost as lost:
-            block = Block(fork, one.name, vocabulary, 0, 0, lost_status(lost), lost.cause, str(lost)[:300])
-            self.blocks.append(block)
-            self.recorder.write("block", asdict(block))
+        if not self._is_loaded(service, one, vocabulary, fork):
             return
         service.renew()
         seconds = SCHEMAS_SECONDS * self.plan.timeout_s
@@ -257,12 +270,29 @@ class GrowthSession:
             seconds -= spent
             if block.status == "ok" and block.done < count:
                 block = replace(block, text=TIME_IS_UP)
-            self.blocks.append(block)
-            self.recorder.write("block", asdict(block))
+            self._add_block(block)
             first += block.done
             if block.text:
                 break
         self.say(f"fork {fork + 1}: {vocabulary} schemas {one.name}: {first} compiled {one_line(block.text)}")
+
+    def _is_loaded(self, service: Service, one: GrowthArm, vocabulary: str, fork: int) -> bool:
+        """Returns whether the schemas can be compiled; where the arm does not load, a block that says so is
+        written down, and for a failure of the backend's in the first fork only."""
+        failed = self.unloaded.get((one.name, vocabulary))
+        if failed is None:
+            failed = _loaded(service, Point(fork, one.name, vocabulary, SCHEMAS, 1, "ok"))
+            if failed.status == "ok":
+                return True
+            self._note_load(failed)
+        elif any((block.arm, block.vocabulary) == (one.name, vocabulary) for block in self.blocks):
+            return False
+        self._add_block(Block(fork, one.name, vocabulary, 0, 0, failed.status, failed.cause, failed.text))
+        return False
+
+    def _add_block(self, block: Block) -> None:
+        self.blocks.append(block)
+        self.recorder.write("block", asdict(block))
 
 
 def _is_end(point: Point) -> bool:
@@ -277,10 +307,9 @@ def _is_final(point: Point) -> bool:
 
 def measured_point(service: Service, point: Point, timeout_s: float) -> Point:
     """Returns the point as measured in fresh children of the service."""
-    try:
-        service.wait()  # a service that is not ready yet has no child to be renewed
-    except Lost as lost:
-        return replace(point, status=lost_status(lost), phase="load", cause=lost.cause, text=str(lost)[:300])
+    point = _loaded(service, point)
+    if point.status != "ok":
+        return point
     for _ in range(CHILDREN):
         service.renew()
         point = _compiled(service, point, timeout_s)
@@ -302,6 +331,16 @@ def measured_point(service: Service, point: Point, timeout_s: float) -> Point:
         return point
     point = replace(point, again_ns=answer["again_ns"], cached_ns=answer["cached_ns"])
     return replace(point, status="error", phase="again", text=answer["raised"]) if answer["raised"] else point
+
+
+def _loaded(service: Service, point: Point) -> Point:
+    """Returns the point as it was once the service is ready, for before that there is no child to be renewed;
+    or the point with what ended the loading."""
+    try:
+        service.wait()
+    except Lost as lost:
+        return replace(point, status=lost_status(lost), phase="load", cause=lost.cause, text=str(lost)[:300])
+    return point
 
 
 def _compiled(service: Service, point: Point, timeout_s: float) -> Point:
@@ -332,11 +371,6 @@ def _asked(
             cause, text = "timeout", f"killed after {seconds:g} s of processor time"
         return None, replace(point, status=status, phase=phase, cause=cause, text=text)
     return answer, point
-
-
-def lost_status(lost: Lost) -> Status:
-    """Returns the status of what was asked of a child that was lost."""
-    return "killed" if lost.whose == "backend" else "harness_error"
 
 
 def schemas_block(service: Service, block: Block, count: int, seconds: float) -> tuple[Block, float]:

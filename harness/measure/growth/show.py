@@ -37,7 +37,7 @@ SHORT = {
 def text(grown: Grown, on: Console = PIPE) -> str:
     """Returns everything that a terminal shows of it."""
     found = conclusions(grown)
-    parts = [ours_text(grown, on), answers_text(found, on)]
+    parts = [ours_text(grown, on), answers_text(grown, found, on)]
     for vocabulary in grown.plan.vocabularies:
         parts += [table(grown, found, vocabulary, figure, on) for figure in SHOWN]
     parts += [schemas_text(many_schemas(grown), on), caching_text(caching(grown), on)]
@@ -83,26 +83,42 @@ def refusals(grown: Grown) -> list[str]:
     ]
 
 
-def answers_text(found: Sequence[Conclusion], on: Console) -> str:
-    """Returns what somebody must know: what is killed, what is exponential, what grows worse than
-    linearly."""
+def answers_text(grown: Grown, found: Sequence[Conclusion], on: Console) -> str:
+    """Returns what somebody must know: what did not load, what is killed, what is exponential, what grows
+    worse than linearly."""
     bad = [
         one
         for one in found
         if one.figure in ("compile", "mask")
         and (one.growth.kind in ("exponential", "worse than linear") or is_killed(one))
     ]
-    if not bad:
-        return on.fit("Nothing that was measured grows worse than linearly, and nothing was killed.")
-    lines = [sentence(one) for one in sorted(bad, key=_badness)]
+    unloaded = _unloaded(grown)
+    lines = [*unloaded, *(sentence(one) for one in sorted(bad, key=_badness))]
     more = len(lines) - MOST_ANSWERS
     shown = lines[:MOST_ANSWERS] + ([f"and {more} more, in the tables below"] if more > 0 else [])
+    if not bad and (not unloaded or any(point.status == "ok" for point in grown.points)):
+        ends = {point.status for point in grown.points} | {block.status for block in grown.blocks}
+        also = "" if "killed" in ends else ", and nothing was killed"
+        shown.append(f"Nothing that was measured grows worse than linearly{also}.")
     return on.fit("\n".join(shown))
 
 
+def _unloaded(grown: Grown) -> list[str]:
+    """Returns a sentence for each arm and vocabulary that did not load, through the backend."""
+    first: dict[tuple[str, str], str] = {}
+    for point in grown.points:
+        if point.phase == "load" and point.status != "harness_error":
+            first.setdefault((point.arm, point.vocabulary), point.text)
+    return [
+        f"{arm} cannot be measured with {vocabulary}: {one_line(why, 120)}"
+        for (arm, vocabulary), why in first.items()
+    ]
+
+
 def is_killed(one: Conclusion) -> bool:
-    """Returns whether the call that the figure is about was killed along this axis, or ended its process."""
-    calls = ("walk",) if one.figure == "mask" else ("compile",)
+    """Returns whether a call that the figure is about was killed along this axis, or ended its process: for
+    masks the walk, for a compile also the second one of the same grammar."""
+    calls = ("walk",) if one.figure == "mask" else ("compile", "again")
     return one.end is not None and one.end.status == "killed" and one.end.phase in calls
 
 
