@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import pytest
+from all_texts import all_texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_ebnf import EbnfError, accepts, parse, viable_length
@@ -139,10 +139,8 @@ def enumerate_language(rules: dict[str, Piece]) -> Language:
 def test_random_grammars_accept_exactly_what_enumeration_derives(rules: dict[str, Piece]) -> None:
     grammar = parse("\n".join(f"{name} ::= {piece.text}" for name, piece in rules.items()))
     language = enumerate_language(rules)
-    for length in range(LONGEST + 1):
-        for characters in product(ALPHABET, repeat=length):
-            text = "".join(characters)
-            assert accepts(grammar, text) == (text in language), text
+    for text in all_texts(ALPHABET, LONGEST):
+        assert accepts(grammar, text) == (text in language), text
     for sentence in language:
         assert viable_length(grammar, sentence) == len(sentence)
 
@@ -156,7 +154,7 @@ def test_random_grammars_accept_exactly_what_enumeration_derives(rules: dict[str
         ('root ::= "a" root "b" | ""', {"", "ab", "aabb"}),
         (
             'root ::= "a" root "a" | "b" root "b" | "a" | "b" | ""',
-            {t for n in range(5) for t in map("".join, product("ab", repeat=n)) if t == t[::-1]},
+            {text for text in all_texts("ab", 4) if text == text[::-1]},
         ),
         (
             'root ::= (("a"?)*)+ "b"{0,2}',
@@ -169,8 +167,7 @@ def test_random_grammars_accept_exactly_what_enumeration_derives(rules: dict[str
 )
 def test_known_grammars_accept_exactly_their_short_sentences(ebnf: str, sentences: set[str]) -> None:
     grammar = parse(ebnf)
-    texts = map("".join, (t for n in range(5) for t in product("ab", repeat=n)))
-    assert {text for text in texts if accepts(grammar, text)} == sentences
+    assert {text for text in all_texts("ab", 4) if accepts(grammar, text)} == sentences
 
 
 def test_what_can_never_finish_is_refused_at_once() -> None:

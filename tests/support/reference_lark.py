@@ -15,6 +15,8 @@ from functools import cache
 from itertools import product
 from random import Random
 
+from all_texts import all_texts
+
 LETTERS = "ab\n"
 LONGEST = 4
 """Characters of the texts that are compared."""
@@ -79,7 +81,7 @@ class Made:
 
 def texts(longest: int, letters: str = LETTERS) -> list[str]:
     """Returns every text of these letters."""
-    return ["".join(each) for length in range(longest + 1) for each in product(letters, repeat=length)]
+    return all_texts(letters, longest)
 
 
 @cache

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import product
 
+from all_texts import all_texts
 from hypothesis import strategies as st
 
 ALPHABET = "ab\né"
@@ -27,11 +27,7 @@ class Pattern:
 
 
 def texts(longest: int, alphabet: str = ALPHABET) -> list[str]:
-    return [
-        "".join(characters)
-        for length in range(longest + 1)
-        for characters in product(alphabet, repeat=length)
-    ]
+    return all_texts(alphabet, longest)
 
 
 def _in_word(text: str, at: int) -> bool:

@@ -11,8 +11,8 @@ from random import Random
 from typing import Any
 
 from against_the_judge import DeadEnd, completion
+from all_texts import all_texts
 from recognising_formats import is_output, is_output_of_tokens
-from small_tags import small_texts
 
 from harness.backend.grammar import Grammar
 from harness.backend.vocabulary import Vocabulary
@@ -183,7 +183,7 @@ def format_differences(number: int) -> list[str]:
     automaton = _automaton(form)
     shown = json.dumps(form["format"], ensure_ascii=False)
     wrong, seen, begun = [], set[bytes](), set[bytes]()
-    for output in small_texts(alphabet, 6 if len(alphabet) == 2 else 5):
+    for output in all_texts(alphabet, 6 if len(alphabet) == 2 else 5):
         content = output.encode()
         truth = is_output(form, output)
         beginnings = {content[:size] for size in range(len(content) + 1)}

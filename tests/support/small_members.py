@@ -6,9 +6,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from itertools import product
 from typing import Any
 
+from all_texts import all_texts
 from jsonschema import Draft202012Validator
 
 from harness.oracle.tag_formats.styles import ANY, OTHERS, Middle, Style
@@ -102,10 +102,6 @@ def is_right(text: str, style: Style, schema: dict[str, Any]) -> bool | None:
     return None if is_open else False
 
 
-def words(letters: str, longest: int) -> list[str]:
-    return ["".join(word) for length in range(longest + 1) for word in product(letters, repeat=length)]
-
-
 NAMES = ("a", "b", "", "c")
 SCHEMAS: tuple[dict[str, Any], ...] = (
     {"properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False},
@@ -135,7 +131,7 @@ def small_texts(style: Style) -> Iterator[str]:
     if any(middle.space_at for middle in style.middles):
         middles.append(middles[0].replace("](", "] ("))
     many = [
-        *words("1x) ", 3),
+        *all_texts("1x) ", 3),
         "null",
         "true",
         "[]",

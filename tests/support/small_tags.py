@@ -4,13 +4,12 @@ such a tag: it is held against both judges, text by text."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from functools import cache
-from itertools import product
 from random import Random
 from typing import Any
 
 from against_the_judge import DeadEnd, completion
+from all_texts import all_texts
 from recognising import recognises
 
 from harness.backend.grammar import Grammar
@@ -56,12 +55,6 @@ def small_tag(random: Random) -> tuple[str, dict[str, Any]]:
     return alphabet, {"triggers": triggers, "structures": structures}
 
 
-def small_texts(alphabet: str, longest: int) -> Iterator[str]:
-    """Yields every text of these characters, the shorter ones first."""
-    for size in range(longest + 1):
-        yield from map("".join, product(alphabet, repeat=size))
-
-
 @cache
 def _document_is_valid(schema: str, document: bytes) -> bool:
     return is_valid(Grammar("json_schema", schema), document)
@@ -85,7 +78,7 @@ def tag_differences(number: int) -> list[str]:
     text = json.dumps(tag)
     automaton = structural_tag_automaton(text, documents_of, SECONDS)
     wrong, seen, begun = [], set[bytes](), set[bytes]()
-    for output in small_texts(alphabet, 5 if len(alphabet) > 3 else 7):
+    for output in all_texts(alphabet, 5 if len(alphabet) > 3 else 7):
         content = output.encode()
         truth = tag_is_valid(text, content, _document_is_valid)
         if truth is None:
