@@ -24,10 +24,10 @@ LARK: tuple[Dialect, ...] = ("lark",) if HAS_LARK else ()
 DIALECTS: frozenset[Dialect] = frozenset({"json_schema", "regex", "ebnf", *LARK, "choice", "structural_tag"})
 """What the library takes; older releases have no Lark."""
 ENGINES = {
-    "vllm": {"": "--structured-outputs-config.backend xgrammar"},
-    "sglang": {"": "--grammar-backend xgrammar"},
+    "vllm": {"open_objects=false": "--structured-outputs-config.backend xgrammar"},
+    "sglang": {"open_objects=false": "--grammar-backend xgrammar"},
 }
-"""The serving engines that have the library, with their options for it."""
+"""The serving engines that have the library, with their options for it. Both leave `strict_mode` on."""
 DOCUMENTED = {
     "property_order": "Properties follow the schema's order unless any_order is set "
     "(docstring of compile_json_schema).",

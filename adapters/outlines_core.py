@@ -137,7 +137,7 @@ class OutlinesCore(Adapter):
 
     distribution = "outlines-core"
     engines: ClassVar = {
-        "vllm": {"": "--structured-outputs-config.backend outlines"},
+        "vllm": {"whitespace=library": "--structured-outputs-config.backend outlines"},
     }  # not SGLang, whose outlines has an outlines-core 0.1 behind it (docs/engines.md)
     dialects = frozenset({"json_schema", "regex", "choice"})
     knows_one_end = "A Vocabulary of the library has one eos_token_id (outlines-core src/vocabulary/mod.rs)."

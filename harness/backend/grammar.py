@@ -206,7 +206,8 @@ class Adapter(ABC):
     engines: ClassVar[Mapping[str, Mapping[str, str]]] = {}
     """The serving engines that have this backend: for each, the options of the adapter that stand for what
     the engine runs (empty for the defaults), with the option of the engine that chooses it; that is empty
-    where the engine has nothing else. An adapter that wraps an engine's own class names its options."""
+    where the engine has nothing else. An adapter of the engine's own distribution wraps the engine's classes;
+    any other has the library behind them, and its options are the settings that the engine gives it."""
 
     mask_format: MaskFormat = "bitmask"
     """The mask that the walk allocates; an adapter with a second format sets it by its `mask` option."""

@@ -333,15 +333,22 @@ def test_an_advice_that_was_changed_is_one_line(advised: Path) -> None:
 
 
 CATALOGUE: list[dict[str, Any]] = [
-    {"name": "a", "version": "1", "problem": "", "engines": {"e": {"": "--set a"}}},
+    {"name": "a", "distribution": "a", "version": "1", "problem": "", "engines": {"e": {"": "--set a"}}},
     {
         "name": "b",
+        "distribution": "b",
         "version": "",
         "problem": "not installed",
         "engines": {"e": {"": "--set b"}, "f": {"": ""}},
     },
-    {"name": "w", "version": "", "problem": "no e", "engines": {"e": {"wrapper=a": "--set a"}}},
-    {"name": "n", "version": "1", "problem": "", "engines": {}},
+    {
+        "name": "w",
+        "distribution": "e",
+        "version": "",
+        "problem": "no e",
+        "engines": {"e": {"wrapper=a": "--set a"}},
+    },
+    {"name": "n", "distribution": "n", "version": "1", "problem": "", "engines": {}},
 ]
 
 
@@ -354,6 +361,19 @@ def test_an_engine_is_stood_in_for_by_what_is_installed() -> None:
     wrapped = [CATALOGUE[0], {**CATALOGUE[2], "version": "2", "problem": ""}]
     offer = offer_of("e", wrapped)
     assert offer.arms == {"w:wrapper=a": "--set a"} and offer.are_wrappers
+    assert offer.as_set("a,w") == "a,w"
+
+
+def test_a_library_is_tried_with_the_settings_that_the_engine_gives_it() -> None:
+    """vLLM and SGLang leave xgrammar's strict mode on, so that an object has no further properties."""
+    pytest.importorskip("xgrammar")
+    for engine in ("vllm", "sglang"):
+        entries = [entry for entry in catalogue() if entry["name"] not in ("vllm", "sglang")]
+        offer = offer_of(engine, entries)
+        assert "xgrammar:open_objects=false" in offer.arms and not offer.are_wrappers
+        assert offer.as_set("xgrammar") == "xgrammar:open_objects=false"
+        assert offer.as_set("xgrammar==0.2.8,reference") == "xgrammar==0.2.8:open_objects=false,reference"
+        assert offer.as_set("xgrammar:whitespace=compact") == "xgrammar:whitespace=compact"
 
 
 def test_an_engine_whose_backend_cannot_be_loaded_is_not_only_unknown() -> None:
@@ -371,9 +391,9 @@ def test_a_library_stands_for_an_engine_only_where_the_engines_wrapper_can_be_tr
     entries = catalogue()
     for engine in ("vllm", "sglang"):
         offered = [
-            (bool(options), chosen)
+            (entry["distribution"] == engine, chosen)
             for entry in entries
-            for options, chosen in entry["engines"].get(engine, {}).items()
+            for chosen in entry["engines"].get(engine, {}).values()
         ]
         wrappers, libraries = (
             {chosen for is_one, chosen in offered if is_one == kind} for kind in (True, False)

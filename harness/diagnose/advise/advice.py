@@ -110,8 +110,9 @@ class Advice:
         behind = (
             f"The backends are {self.engine}'s own wrapper classes, with the libraries installed here."
             if self.offer.are_wrappers
-            else f"The backends are the libraries that {self.engine} has, as installed here and not its own "
-            "wrappers, which refuse and break more: docs/engines.md says how to install those."
+            else f"The backends are the libraries that {self.engine} has, as installed here, with the "
+            "settings that it gives them, and not its own wrappers, which refuse and break more: "
+            "docs/engines.md says how to install those."
             if self.offer.has_wrappers
             else f"What was tried is the grammar code that {self.engine} runs, as a library has it here."
         )
@@ -157,8 +158,9 @@ def advise(
 ) -> Advice:
     """Walks the cases of the sources through the backends, and returns what follows from it.
 
-    `backends` are those of the engine if none are named, and all that are installed without an engine. With
-    `resume`, what was walked into `out` before is not walked again. Raises BadInput.
+    `backends` are those of the engine if none are named, and all that are installed without an engine. One of
+    an engine's libraries that is named without options is tried as the engine sets it. With `resume`, what
+    was walked into `out` before is not walked again. Raises BadInput.
     """
     if tokenizer == EVERY:
         raise BadInput(
@@ -171,7 +173,10 @@ def advise(
     names = [source for source in sources if Path(source).exists() or not NAMED.fullmatch(source)]
     refuse_unreadable(find_suite(source_of(name)) for name in names)
     offer = offer_of(engine, catalogue()) if engine else None
-    arms = backends or (",".join(offer.arms) if offer else installed_backends(say))
+    if backends:
+        arms = offer.as_set(backends) if offer else backends
+    else:
+        arms = ",".join(offer.arms) if offer else installed_backends(say)
     vocabulary = tokenizer or VOCABULARY
     request = Request(
         suites=tuple(map(source_of, sources)),

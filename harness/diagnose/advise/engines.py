@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from harness.backend.registry import parse_spec, parse_specs
 from harness.errors import BadInput, did_you_mean
 
 
@@ -24,6 +25,15 @@ class Offer:
     has_wrappers: bool = True
     """Does the engine have wrapper classes that an adapter stands for, whether installed or not?"""
 
+    def as_set(self, backends: str) -> str:
+        """Returns the backends as the engine sets them: one of its libraries that is named without options
+        gets those by which the engine has it. Raises BadInput where the text cannot be read."""
+        if self.are_wrappers:
+            return backends
+        options = {spec.name: spec.options for spec in map(parse_spec, self.arms)}
+        named = parse_specs(backends)
+        return ",".join(str(replace(one, options=one.options or options.get(one.name, ()))) for one in named)
+
 
 def engines(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     """Returns the names of the engines that some backend of the catalogue is served by."""
@@ -35,7 +45,7 @@ def offer_of(engine: str, entries: Sequence[Mapping[str, Any]]) -> Offer:
     nothing.
 
     Where the engine's own wrappers are installed they are taken, for they refuse and break what the libraries
-    behind them do not; otherwise the libraries are.
+    behind them do not; otherwise the libraries are. An adapter of the engine's own distribution is a wrapper.
     """
     known = engines(entries)
     if engine not in known:
@@ -52,14 +62,14 @@ def offer_of(engine: str, entries: Sequence[Mapping[str, Any]]) -> Offer:
     missing_wrappers: list[str] = []
     has_wrappers = False
     for entry in entries:
+        is_wrapper = entry["distribution"] == engine
         for options, chosen in entry["engines"].get(engine, {}).items():
-            has_wrappers |= bool(options)
+            has_wrappers |= is_wrapper
             if entry["problem"] or not entry["version"]:
-                (missing_wrappers if options else missing).append(entry["name"])
-            elif options:
-                wrappers[f"{entry['name']}:{options}"] = chosen
+                (missing_wrappers if is_wrapper else missing).append(entry["name"])
             else:
-                libraries[entry["name"]] = chosen
+                arm = f"{entry['name']}:{options}" if options else entry["name"]
+                (wrappers if is_wrapper else libraries)[arm] = chosen
     if not wrappers and not libraries:
         raise BadInput(
             f"no backend of {engine} is installed here "
