@@ -148,12 +148,8 @@ def mean_ratio(figures: Figures, metric: str, base: str, head: str, cases: Seque
                 cell = figures.cells[metric].get((arm, case), {})
                 values = [value for rounds in cell.values() for value in rounds.values()]
             else:
-                values = [
-                    float(s)
-                    for key, slot in figures.shapes.items()
-                    if key[:2] == (arm, case)
-                    for s in slot.sums[:, column]
-                ]
+                slots = figures.by_arm.get(arm, {}).get(case, {})
+                values = [float(s) for slot in slots.values() for s in slot.sums[:, column]]
             means.append(np.mean(values) if values else math.nan)
         if all(mean > 0 for mean in means):  # a clock that saw no time pass has measured nothing
             ratios.append(math.log(means[0] / means[1]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,6 +160,14 @@ class Figures:
         }
 
     @cached_property
+    def by_arm(self) -> dict[str, dict[str, dict[tuple[int, int], SlotFigures]]]:
+        """Returns the shapes by arm and case, and then by fork and round."""
+        found: dict[str, dict[str, dict[tuple[int, int], SlotFigures]]] = {}
+        for (arm, case, fork, number), slot in self.shapes.items():
+            found.setdefault(arm, {}).setdefault(case, {})[fork, number] = slot
+        return found
+
+    @cached_property
     def cells(self) -> dict[str, dict[tuple[str, str], CaseTimes]]:
         """Returns the cells by metric, and then by arm and case."""
         times: dict[str, dict[tuple[str, str], CaseTimes]] = {metric: {} for metric in METRICS}
@@ -188,7 +196,7 @@ class Figures:
 
     def own_set(self, arm: str) -> list[Trace]:
         """Returns the cases that were measured on this arm."""
-        measured = {case for name, case, _, _ in self.shapes if name == arm}
+        measured = self.by_arm.get(arm, {})
         return [trace for trace in self.measurement.traces if trace.case_id in measured]
 
     @cached_property
@@ -201,33 +209,28 @@ class Figures:
     def structural(self, arm: str, traces: Iterable[Trace]) -> list[NDArray[np.float64]]:
         """Returns, for each case, fill and accept of every token as float64 `[tokens, 2]`: the minimum over
         the `whole_forks`, since that of an arm with more forks than others would be smaller by luck."""
-        wanted = [trace.case_id for trace in traces]
         whole = {*self.whole_forks}
-        least: dict[str, Nanoseconds] = {}
-        for (name, case, fork, _), slot in self.shapes.items():
-            if name == arm and fork in whole:
-                least[case] = np.minimum(least[case], slot.warm) if case in least else slot.warm
-        return [least[case].astype(float) for case in wanted if case in least]
+        slots = (self.by_arm.get(arm, {}).get(trace.case_id, {}) for trace in traces)
+        warm = ([slot.warm for (fork, _), slot in of_case.items() if fork in whole] for of_case in slots)
+        return [reduce(np.minimum, of_case).astype(float) for of_case in warm if of_case]
 
     def cold(self, arm: str, traces: Iterable[Trace]) -> list[NDArray[np.float64]]:
         """Returns, for each case, the fills of the first passes after fresh compiles: for each token the
         median over them."""
-        wanted = {trace.case_id for trace in traces}
-        cold_passes: dict[str, list[Nanoseconds]] = {}
-        for (name, case, _, _), slot in self.shapes.items():
-            if name == arm and case in wanted and len(slot.cold):
-                cold_passes.setdefault(case, []).append(slot.cold[:, 0])
-        return [np.median(np.stack(passes), axis=0) for passes in cold_passes.values()]
+        slots = (self.by_arm.get(arm, {}).get(trace.case_id, {}) for trace in traces)
+        passes = ([slot.cold[:, 0] for slot in of_case.values() if len(slot.cold)] for of_case in slots)
+        return [np.median(np.stack(of_case), axis=0) for of_case in passes if of_case]
 
     def jitter(self, arm: str, traces: Iterable[Trace]) -> list[float]:
         """Returns, for each case, the slowest pass over the fastest: noise that the machine added, not a
         figure of the backend's."""
-        wanted = {trace.case_id for trace in traces}
-        sums_by_case: dict[str, list[float]] = {}
-        for (name, case, _, _), slot in self.shapes.items():
-            if name == arm and case in wanted:
-                sums_by_case.setdefault(case, []).extend(slot.sums.sum(axis=1).tolist())
-        return [max(sums) / min(sums) for sums in sums_by_case.values() if min(sums) > 0]
+        slots = (self.by_arm.get(arm, {}).get(trace.case_id, {}) for trace in traces)
+        sums = (
+            np.concatenate([slot.sums.sum(axis=1) for slot in of_case.values()])
+            for of_case in slots
+            if of_case
+        )
+        return [float(of_case.max() / of_case.min()) for of_case in sums if of_case.min() > 0]
 
     def median(self, arm: str, metric: str, case: str) -> float | None:
         """Returns the median over forks and rounds; None if there is no figure."""

@@ -291,13 +291,13 @@ def plan_traces(
         if judged != "pass" and not is_walked_unjudged:
             why: str = row.status if row.status != "ok" else judged
             problems.setdefault((row.suite, row.case_id), {}).setdefault(arm, why)
-    traces: list[Trace] = []
+    traces: dict[str, Trace] = {}
     unsolved: dict[str, dict[str, str]] = {}
     for offset, (suite, _, case) in zip(_offsets(folder), read_cases(folder), strict=True):
         lengths = {number: tokens.get((suite, case.id, number), 0) for number in range(len(case.instances))}
         longest = max(lengths, key=lambda number: lengths[number], default=None)
         failed = problems.get((suite, case.id), {})
-        if longest is None or not lengths[longest] or any(trace.case_id == case.id for trace in traces):
+        if longest is None or not lengths[longest] or case.id in traces:
             # Where an instance is valid, there is something to measure, but nobody walked it.
             if any(instance.valid for instance in case.instances):
                 for name, why in failed.items():
@@ -307,10 +307,10 @@ def plan_traces(
         solved += [copies[name] for name in solved if name in copies]
         family = suite if len(dialects[suite]) == 1 else f"{suite} {case.grammar.dialect}"
         digest = digest_of(case, longest)
-        traces.append(Trace(offset, suite, family, case.id, case.name, longest, tuple(solved), digest))
+        traces[case.id] = Trace(offset, suite, family, case.id, case.name, longest, tuple(solved), digest)
         for name, why in failed.items():
             unsolved.setdefault(name, {})[case.id] = why
-    return traces, unsolved
+    return list(traces.values()), unsolved
 
 
 def _in_a_further_suite(folder: Path, traces: Sequence[Trace]) -> int:
