@@ -99,6 +99,13 @@ def of_missing_input(text: str) -> Ending:
     return Ending("harness_error", "load", one_line(text))
 
 
+def of_large_load(worker: Worker, lost: Lost) -> Ending:
+    """Returns the ending of every case of an arm whose child was killed for its memory before it took its
+    first case: it had nothing but what was loaded."""
+    text = f"{lost.text} before its first case: the backend alone takes more than --memory allows"
+    return Ending(status_of_loss(lost, works_for_us(worker)), "load", text)
+
+
 def of_stuck_load(worker: Worker, seconds: float) -> Ending:
     """Returns the ending of every case of an arm whose worker was not ready in time."""
     if loads_backend(worker):

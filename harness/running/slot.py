@@ -265,6 +265,12 @@ class Slot:
         worker, work = self.worker, self.work
         # It was lost before it took the case: an end of a case before, or a kill from outside.
         if not worker_process.position(worker)[0]:
+            if task.killed is not None and task.killed.cause == "oom" and not worker.served:
+                ending = endings.of_large_load(worker, task.killed)
+                work.note_load_failure(ending)
+                self.recorder.write_ending(work, task, ending)
+                self.is_closing = True
+                return
             why = "the child was lost before it took the case"
             if worker.served and task.number not in work.again:
                 work.again[task.number] = Suspicion("", why, tuple(worker.behind))

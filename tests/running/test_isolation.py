@@ -24,7 +24,7 @@ from miniatures.harmful import MARK, leftovers
 
 from harness.backend.arm import Arm
 from harness.backend.process import process, system
-from harness.backend.process.lost import Lost
+from harness.backend.process.lost import Lost, lost_in_memory
 from harness.backend.process.process import Process
 from harness.cases.plan import PROFILES, write_plan
 from harness.cases.suite import find_suite
@@ -682,6 +682,27 @@ def test_a_case_that_no_child_has_taken_is_sent_to_three_workers(is_again: bool)
     (ending,) = told.ended
     assert ending.text == "the child was lost before it took the case, 3 times"
     assert ending.status == "harness_error" and list(told.work.cases) == [1, 2]
+
+
+@pytest.mark.parametrize(("ours", "status"), [(False, "oom"), (True, "harness_error")])
+def test_a_backend_that_is_too_large_once_it_is_loaded_is_not_loaded_again(ours: bool, status: str) -> None:
+    told = Told(ours=ours)
+    told.slot.ready = True
+    told.give(5, killed=lost_in_memory(GIGABYTE))
+    told.look_after(slot.STUCK_SECONDS + 1)
+    (ending,) = told.ended
+    assert (ending.status, ending.phase) == (status, "load") and "--memory" in ending.text
+    assert told.slot.is_closing and told.work.load_failure == ending
+    served = Told()
+    served.slot.ready, served.worker.served = True, 1
+    served.give(5, killed=lost_in_memory(GIGABYTE))
+    served.look_after(slot.STUCK_SECONDS + 1)
+    assert not served.ended and served.work.load_failure is None, "it may be what the cases before have left"
+
+
+def test_a_backend_that_is_larger_than_the_limit_is_no_failure_of_ours(tmp_path: Path) -> None:
+    rows = walk_all(tmp_path, "miniatures.unruly:Large", limits=Limits(2.0, 200_000_000))
+    assert {row.status for row in rows.values()} == {"oom"}, "in whatever phase it is looked at first"
 
 
 @pytest.mark.parametrize(

@@ -200,6 +200,14 @@ class ChangesFolder(Reference):
         os.chdir("/")
 
 
+class Large(Reference):
+    """Takes 400 MB once it is loaded."""
+
+    def __init__(self, vocabulary: object) -> None:
+        super().__init__(vocabulary)  # type: ignore[arg-type]
+        self.kept = b"1" * 400_000_000
+
+
 class ExitsWhenMade(Reference):
     """Ends the process with 0 when it is made."""
 
