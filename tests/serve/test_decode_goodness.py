@@ -242,7 +242,7 @@ SUITE = [
 class InProcess:
     """A service whose child is this process. What goes to and fro is JSON, as it is between processes."""
 
-    def __init__(self, loader: str, arguments: dict[str, Any], *_: object) -> None:
+    def __init__(self, loader: str, arguments: dict[str, Any], *_: object, **__: object) -> None:
         self.handler: Any
         self.handler, self.description = arm_module.load_arm(**arguments)
 
@@ -398,7 +398,7 @@ class Scripted:
     asked: list[str]
     kind = "real"
 
-    def __init__(self, *_: object) -> None:
+    def __init__(self, *_: object, **__: object) -> None:
         self.description = {"load_s": 1.0}
 
     def start(self) -> None: ...

@@ -47,7 +47,7 @@ class Mortal:
     runs: ClassVar[dict[str, int]]
     opening: ClassVar[dict[str, Any]]
 
-    def __init__(self, *_: object) -> None:
+    def __init__(self, *_: object, **__: object) -> None:
         self.description = {"load_s": 1.0}
         self.renew()
 
@@ -110,6 +110,28 @@ def test_a_cold_run_is_asked_for_in_round_0_alone(mortal: type[Mortal], tmp_path
     run(tmp_path, setup_of(STEP, JUMP, rounds=1))
     assert asked_of(mortal.children[0]) == [
         "cold stepwise", "cold jump_forward", "cold none", "warm none", "warm stepwise", "warm jump_forward",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lost", "whose"),
+    [
+        (Lost("it does not load: RuntimeError: no such device", "backend", "load"), "backend"),
+        (Lost("the process was killed by SIGKILL while it loaded", "harness", "load"), "harness_error"),
+    ],
+)
+def test_a_load_that_fails_is_whose_it_is(
+    lost: Lost, whose: str, mortal: type[Mortal], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kill from outside, or a vocabulary that cannot be read, counted as the backend's."""
+
+    def does_not_load(_: Mortal) -> None:
+        raise lost
+
+    monkeypatch.setattr(mortal, "wait", does_not_load)
+    found = run(tmp_path, setup_of(STEP, JUMP))
+    assert [(loss.setting, loss.whose, loss.why) for loss in found.losses] == [
+        (0, whose, str(lost)), (1, whose, str(lost))
     ]  # fmt: skip
 
 

@@ -197,7 +197,7 @@ class Scripted:
     lost: Lost | None = None
     answer: ClassVar[dict[str, Any]] = {}
 
-    def __init__(self, *_: object) -> None:
+    def __init__(self, *_: object, **__: object) -> None:
         self.description = {"load_s": 1.0}
 
     def start(self) -> None: ...
@@ -353,7 +353,7 @@ class InThisProcess(Scripted):
     anew: ClassVar[Container[int]]
     runner: Static
 
-    def __init__(self, _: str, arguments: dict[str, Any], *rest: object) -> None:
+    def __init__(self, _: str, arguments: dict[str, Any], *_rest: object, **__: object) -> None:
         super().__init__()
         self.handler, self.description = load_arm(**arguments)
         self.asked = 0

@@ -19,10 +19,9 @@ import numpy as np
 from harness.backend.bridge.thinking import think_end
 from harness.backend.garbage import no_garbage_collection
 from harness.backend.grammar import Adapter
-from harness.backend.process.child import Answer, Handler
+from harness.backend.loading import load_adapter
+from harness.backend.process.child import Answer, Handler, Page
 from harness.backend.process.fork import peak_rss, reset_peak_rss
-from harness.backend.registry import make, parse_specs
-from harness.backend.vocabulary import load_vocabulary
 from harness.errors import BadInput
 from harness.rows.machine import usable_processors
 from harness.serve.decode.model.graphs import NotCaptured
@@ -75,13 +74,12 @@ class NotOffered(Exception):
 
 
 def load_arm(
-    spec: str, vocabulary: str, model: str, device: str, dtype: str | None
+    spec: str, vocabulary: str, model: str, device: str, dtype: str | None, page: Page | None = None
 ) -> tuple[Handler, dict[str, Any]]:
     """Returns the handler of an arm (the backend's adapter, with the libraries that a model needs), and how
     long loading took. Raises BadInput."""
     start = time.perf_counter()
-    (backend,) = parse_specs(spec)
-    adapter = make(backend, load_vocabulary(vocabulary))
+    adapter, _ = load_adapter(spec, vocabulary, page)
     _import_model(model)
     return DecodeHandler(adapter, model, device, dtype), {"load_s": time.perf_counter() - start}
 

@@ -123,7 +123,7 @@ class DecodeEngine:
             "device": self.setup.device,
             "dtype": self.setup.dtype,
         }
-        return DecodingArm(arm, Service(LOADER, arguments, self.memory_bytes, arm.python))
+        return DecodingArm(arm, Service(LOADER, arguments, self.memory_bytes, arm.python, tells_load=True))
 
     def _arm(self, fork: int, place: int, running_arm: DecodingArm) -> None:
         """Run one arm's part of a fork."""
@@ -172,10 +172,11 @@ class DecodeEngine:
         or has no model, is lost for every setting."""
         if running_arm.is_open:
             return True
-        whose: Whose = "backend"
+        is_loaded = False
+        whose: Whose = "harness_error"
         try:
             running_arm.service.wait()
-            whose = "harness_error"
+            is_loaded = True
             load_s = 0.0 if running_arm.loaded else float(running_arm.service.description["load_s"])
             answer, _ = running_arm.service.ask(
                 {"op": "open", **_needs(self.setup.settings)}, seconds=BUILD_SECONDS
@@ -183,6 +184,8 @@ class DecodeEngine:
             why = answer.get("harness_error")
         except Lost as lost:
             why = str(lost)
+            if not is_loaded and lost.whose == "backend":
+                whose = "backend"
         if why is not None:
             running_arm.renew()
             self._lose(fork, running_arm, range(len(self.setup.settings)), whose, why)
