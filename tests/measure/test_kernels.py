@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,7 @@ from harness.cli import main as cli
 from harness.errors import BadInput
 from harness.measure import kernels
 from harness.measure.kernels import session, timing
+from harness.measure.kernels import subjects as subjects_module
 from harness.measure.kernels.clock import HostClock, clock_of
 from harness.measure.kernels.correctness import examine
 from harness.measure.kernels.masks import bytes_needed, random_masks
@@ -29,7 +31,7 @@ from harness.measure.kernels.movement import time_movement
 from harness.measure.kernels.plan import KernelPlan
 from harness.measure.kernels.rounds import Effort, by_turns
 from harness.measure.kernels.situations import PROBES, situation
-from harness.measure.kernels.subjects import KernelSubject, plain_subjects
+from harness.measure.kernels.subjects import KernelSubject, find_subjects, plain_subjects
 from harness.measure.kernels.timing import COPY, Point, copy_call, time_point
 
 SMALL = KernelPlan(
@@ -334,6 +336,58 @@ def test_a_run_of_the_real_backends(real: Path) -> None:
         for row in rows
         if row["kind"] == "kernel"
     )
+
+
+PLUGIN = """
+import os
+from harness import Adapter
+
+class Right(Adapter):
+    distribution = ""
+    dialects = frozenset()
+
+    def compile(self, grammar):
+        raise NotImplementedError
+
+class Raises(Right):
+    def kernels(self):
+        raise {raised}
+
+class Dies(Right):
+    def kernels(self):
+        os.abort()
+"""
+
+
+@pytest.mark.parametrize(
+    "raised", ["RuntimeError('none today')", "SystemExit(3)", "BaseException('a panic')"]
+)
+def test_a_backend_whose_kernels_cannot_be_had_is_named(
+    raised: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of those that are installed leaves the others theirs."""
+    (tmp_path / "kernels_plugin.py").write_text(PLUGIN.replace("{raised}", raised))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "kernels_plugin", raising=False)
+    named = "kernels_plugin:Right,kernels_plugin:Raises"
+    with pytest.raises(BadInput, match=r'^backend "kernels_plugin:Raises": '):
+        find_subjects(named)
+    monkeypatch.setattr(subjects_module, "names", lambda: named.split(","))
+    right, wrong = find_subjects(None).backends
+    assert right["problem"] == "" and wrong["problem"].startswith('backend "kernels_plugin:Raises": ')
+    assert all(not one["problem"] for one in find_subjects("kernels_plugin:Right").backends)
+
+
+def test_a_backend_that_dies_over_its_kernels_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "kernels_plugin.py").write_text(PLUGIN.replace("{raised}", "ValueError"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    named = "kernels_plugin:Right,kernels_plugin:Dies"
+    command = ["measure", "kernels", "--backends", named, "--profile", "quick", "--out", str(tmp_path / "k")]
+    assert cli.main(command) == 2
+    said = capsys.readouterr().err
+    assert 'backend "kernels_plugin:Dies" cannot be loaded for its kernels: ' in said and "SIGABRT" in said
 
 
 def test_faults_of_today(real: Path) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from harness.backend.process.child import Answer, Handler
+from harness.backend.process.child import Answer, Handler, Page
 from harness.backend.registry import installed_version
 from harness.errors import BadInput
 from harness.measure.kernels.correctness import error_text, examine
@@ -29,7 +29,9 @@ VARIANTS = 7
 function uncompiled."""
 
 
-def load_kernels(specs: str | None, device: str, threads: int) -> tuple[Handler, dict[str, Any]]:
+def load_kernels(
+    specs: str | None, device: str, threads: int, page: Page | None = None
+) -> tuple[Handler, dict[str, Any]]:
     """Returns the kernels of these backends (None: of all that are installed), for that kind of device, with
     `threads` torch threads."""
     try:
@@ -42,7 +44,7 @@ def load_kernels(specs: str | None, device: str, threads: int) -> tuple[Handler,
     if device == "cuda" and not torch.cuda.is_available():
         raise BadInput("there is no CUDA device here; use --device cpu")
     torch.set_num_threads(threads)
-    kernels_found = find_subjects(specs)
+    kernels_found = find_subjects(specs, page)
     kernels = [
         {
             "kernel": name,

@@ -16,6 +16,7 @@ from harness.backend.registry import parse_specs
 from harness.errors import BadInput
 from harness.measure.kernels.plan import KernelPlan
 from harness.measure.kernels.situations import PROBES
+from harness.measure.kernels.subjects import AT, wanted
 from harness.measure.kernels.timing import COPY, Point
 from harness.rows.appending import encoded, write_lines
 from harness.rows.folder import make_writable, now
@@ -97,12 +98,18 @@ class KernelRun:
         self.close()
         arguments = {"specs": self.specs, "device": self.device, "threads": threads}
         environment = {"OMP_NUM_THREADS": str(threads)}
-        self._service = Service(LOADER, arguments, MEMORY_BYTES, environment=environment)
+        self._service = Service(LOADER, arguments, MEMORY_BYTES, environment=environment, has_page=True)
         try:
             self._service.start()
             self._service.wait()
         except Lost as why:
-            raise BadInput(f"the backends cannot be loaded for their kernels: {why}") from why
+            at = self._service.page[AT] if self._service.page is not None else 0
+            who = (
+                f'backend "{wanted(self.specs)[at - 1]}" cannot be loaded for its'
+                if at
+                else "the backends cannot be loaded for their"
+            )
+            raise BadInput(f"{who} kernels: {why}") from why
 
     def whole(self, file: IO[bytes], argv: Sequence[str]) -> dict[str, int]:
         """Makes the whole run, line by line; returns the number of probes by outcome."""

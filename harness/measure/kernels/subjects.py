@@ -8,17 +8,22 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from harness.backend.grammar import Kernel
-from harness.backend.registry import installed_version, load, make, names, parse_specs
+from harness.backend.process.child import Page
+from harness.backend.registry import BackendSpec, installed_version, load, make, names, parse_specs
 from harness.backend.vocabulary import byte_vocabulary
-from harness.errors import BadInput
+from harness.errors import BadInput, describe
 from harness.measure.kernels.masks import Form
 from harness.measure.kernels.situations import DTYPES
+from harness.text import one_line
 
 if TYPE_CHECKING:
     import torch
 
 PLAIN = "plain"
 """The name that plain operations have in the place of a backend's."""
+
+AT = 1
+"""The cell of the page with the number of the backend that is loaded at the time, from 1; 0 where none is."""
 
 EVERYWHERE = frozenset({"cpu", "cuda"})
 
@@ -74,23 +79,40 @@ class KernelsFound:
     """For each backend `backend`, `version`, and `problem` if it cannot be used."""
 
 
-def find_subjects(specs: str | None) -> KernelsFound:
-    """Returns the subjects of these backends, or of all that are installed. Raises BadInput for one that is
-    named and cannot be had."""
+def _problem(spec: BackendSpec, error: BaseException) -> BadInput:
+    """Returns why a backend cannot be had, with its name."""
+    if isinstance(error, BadInput):
+        return error
+    text = str(error) if isinstance(error, ValueError) else describe(error, 300)
+    return BadInput(f'backend "{spec}": {one_line(text)}')
+
+
+def wanted(specs: str | None) -> tuple[BackendSpec, ...]:
+    """Returns these backends, or all that are installed. Raises BadInput."""
+    return tuple(parse_specs(specs if specs is not None else ",".join(names())))
+
+
+def find_subjects(specs: str | None, page: Page | None = None) -> KernelsFound:
+    """Returns the subjects of these backends, or of all that are installed; one of those that raises has a
+    problem. The cell AT of the page says which is at work. Raises BadInput for one that is named and cannot
+    be had."""
     subjects: dict[str, KernelSubject] = {}
     backends: list[dict[str, Any]] = []
-    for spec in parse_specs(specs if specs is not None else ",".join(names())):
+    for number, spec in enumerate(wanted(specs), 1):
+        if page is not None:
+            page[AT] = number
         entry: dict[str, Any] = {"backend": spec.name, "version": "", "problem": ""}
         try:
             entry["version"] = installed_version(load(spec.name).distribution) or ""
             kernels = make(spec, byte_vocabulary()).kernels()
-        except BadInput as error:
+        except BaseException as error:  # a panic in Rust and a backend's sys.exit() are no Exception
+            problem = _problem(spec, error)
             if specs is not None:
-                raise
-            entry["problem"] = str(error)
+                raise problem from error
+            entry["problem"] = str(problem)
             kernels = {}
-        except ValueError as error:
-            raise BadInput(f'backend "{spec}": {error}') from error
         subjects |= {f"{spec.name}/{name}": KernelSubject(kernel) for name, kernel in kernels.items()}
         backends.append(entry)
+    if page is not None:
+        page[AT] = 0
     return KernelsFound(subjects | plain_subjects(), backends)
