@@ -23,6 +23,7 @@ from harness.backend.arm import Arm
 from harness.backend.grammar import CompiledGrammar, Grammar
 from harness.cli.main import main
 from harness.errors import BadInput
+from harness.measure import arm as arm_module
 from harness.measure import show
 from harness.measure.arm import MeasureHandler, Prepared, load_arm
 from harness.measure.engine import MeasureEngine, MeasuringArm, stolen_seconds
@@ -178,6 +179,14 @@ def test_an_arm_that_is_lost_costs_its_case_only(
     assert not figures.own_set(f"miniatures.measured:{name}")
 
 
+def test_a_backend_may_change_its_folder_while_it_loads(
+    suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    measure(suite, Path("m"), "miniatures:Reference,miniatures.unruly:ChangesFolder")
+    assert len(Figures(read_measurement(Path("m"))).own_set("miniatures.unruly:ChangesFolder")) == 2
+
+
 def test_a_refusal_where_the_scout_saw_none_is_not_timed(suite: Path, tmp_path: Path) -> None:
     measure(suite, tmp_path / "m", "miniatures:Reference,miniatures.measured:ForgetsWhenMeasured")
     lost = [each for each in read_measurement(tmp_path / "m").others if each["kind"] == "lost"]
@@ -217,6 +226,22 @@ def test_a_grammar_that_cannot_be_serialized_costs_no_other_count(
     monkeypatch.setattr(CompiledGrammar, "serialize", broken)
     counts, _ = handler({"op": "counts", "offset": trace.offset}, b"")
     assert counts["serialized_bytes"] is None and counts["masks"] == 11 and counts["allowed"] > 0
+
+
+@pytest.mark.parametrize("error", [RuntimeError, SystemExit, BaseException])
+def test_forced_bytes_that_cannot_be_had_cost_no_other_count(error: type[BaseException]) -> None:
+    """A panic in Rust, which is no Exception, took the counts of every case away."""
+
+    class Panics:
+        def jump_forward(self) -> bytes:
+            raise error("called `Option::unwrap()` on a `None` value")
+
+    class Forces:
+        def jump_forward(self) -> bytes:
+            return b"abc"
+
+    assert arm_module._forced_bytes(Panics()) == 0  # type: ignore[arg-type]
+    assert arm_module._forced_bytes(Forces()) == 3  # type: ignore[arg-type]
 
 
 def test_a_case_is_solved_whatever_becomes_of_what_nobody_judges(measured: Path) -> None:
