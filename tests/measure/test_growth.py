@@ -127,7 +127,10 @@ def points(*statuses: str, cause: str = "timeout") -> list[Point]:
     """Returns the points of one arm: linear compile times for `ok`, then what ended it."""
     made = []
     for size, status in zip(SIZES, statuses, strict=False):
-        point = Point(0, "a", "probe", "enum", size, "ok", wall_ns=(1000 * size,), mask_ns=(300, 900))
+        times = (1000 * size,)
+        point = Point(
+            0, "a", "probe", "enum", size, "ok", compile_ns=times, wall_ns=times, mask_ns=(300, 900)
+        )
         if status != "ok":
             point = Point(0, "a", "probe", "enum", size, status, "compile", cause, "why")  # type: ignore[arg-type]
         made.append(point)
@@ -375,6 +378,13 @@ def test_of_what_was_measured_anew_the_last_line_counts(tmp_path: Path) -> None:
     read = written(tmp_path, *ours, lost, *points("ok", "ok"), *blocks(0.0)[:2])
     assert list(read.points) == points("ok", "ok") and list(read.blocks) == blocks(0.0)[:2]
     assert "our own code" not in show.text(read)
+
+
+@pytest.mark.parametrize("times", [{"wall_ns": (9**9,)}, {"compile_ns": (9**9,)}, {}])
+def test_a_compile_without_both_its_times_is_bad_input(times: dict[str, Any], tmp_path: Path) -> None:
+    """It ended in a traceback: no mean of no processor times."""
+    with pytest.raises(BadInput, match=r"growth\.jsonl"):
+        written(tmp_path, Point(0, "a", "probe", "enum", 1, "ok", **times))
 
 
 def test_what_was_measured_is_never_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -220,6 +220,10 @@ def read_growth(folder: Path) -> Grown:
                 point = shaped(Point, line)
                 if point.arm not in arms or point.size < 1:
                     raise ValueError("a point of no arm of this measurement, or of no size")
+                if len(point.compile_ns) != len(point.wall_ns) or (
+                    point.status == "ok" and not point.wall_ns
+                ):
+                    raise ValueError("a point whose compiles do not each have both their times")
                 points[point.key] = point
             elif kind == "block":
                 _add_block(blocks, shaped(Block, line))
