@@ -126,7 +126,7 @@ class MeasureEngine:
         arguments = {
             "spec": arm.spec,
             "vocabulary": self.measurement.vocabulary,
-            "cases": str(self.cases),
+            "cases": str(self.cases.absolute()),  # a backend may change folder while it loads
             "cpu": self.measurement.cpu,
         }
         service = Service(

@@ -61,7 +61,8 @@ class _Work:
 
     @property
     def cases(self) -> str:
-        return str(self.folder / CASES_FILE)
+        """Returns the whole path of the cases: an arm may change its folder while it loads."""
+        return str((self.folder / CASES_FILE).absolute())
 
 
 @dataclass
