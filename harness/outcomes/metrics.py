@@ -5,7 +5,7 @@ A metric is one function with a decorator.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -85,6 +85,14 @@ def distribution(
         return function
 
     return register
+
+
+def metrics_by_unit(first: Iterable[str]) -> dict[str, list[Metric]]:
+    """Returns the metrics of each unit that some metric has: these units first, in this order, and others
+    behind them."""
+    units = dict.fromkeys([*first, *(metric.unit for metric in METRICS.values())])
+    groups = {unit: [metric for metric in METRICS.values() if metric.unit == unit] for unit in units}
+    return {unit: group for unit, group in groups.items() if group}
 
 
 def percentiles(values: Nanoseconds) -> dict[str, float | None]:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from harness.checks import is_policy
 from harness.errors import BadInput, did_you_mean
-from harness.outcomes.metrics import DISTRIBUTIONS, METRICS, QUANTILES, values_of
+from harness.outcomes.metrics import DISTRIBUTIONS, METRICS, QUANTILES, metrics_by_unit, values_of
 from harness.outcomes.summary import ArmSummary, CheckSummary, read_arms
 from harness.report.side_by_side import Column, Section, percentile, side_by_side
 from harness.report.values import heading, number
@@ -212,14 +212,8 @@ def _sections(lines: Sequence[Column]) -> list[Section]:
             ]
         )
     titles = {"cases": "CASES", "share": "", "walks": "WALKS", "us": "", "bytes": ""}
-    # A unit of which nothing is known here stands last, under its own name.
-    for unit in dict.fromkeys([*titles, *(metric.unit for metric in METRICS.values())]):
-        title = titles.get(unit, unit.upper())
-        rows = [
-            (metric.title, [number(line[name], unit) for line in lines])
-            for name, metric in METRICS.items()
-            if metric.unit == unit
-        ]
-        if rows:
-            sections.append([(title, [""] * len(lines)), *rows] if title else rows)
+    for unit, group in metrics_by_unit(titles).items():
+        title = titles.get(unit, unit.upper())  # a unit of which nothing is known here has its own name
+        rows = [(metric.title, [number(line[metric.name], unit) for line in lines]) for metric in group]
+        sections.append([(title, [""] * len(lines)), *rows] if title else rows)
     return sections
