@@ -216,6 +216,16 @@ class ArmSummary:
         return arm(self)
 
     @property
+    def who(self) -> dict[str, str]:
+        """Returns the columns of a table that say whose line it is."""
+        return {
+            "backend": self.backend,
+            "backend_version": self.version,
+            "options": self.options,
+            "vocabulary": self.vocabulary,
+        }
+
+    @property
     def timed(self) -> Timed:
         """Returns of how many of its cases the times of single tokens are known."""
         if self._timed is None:

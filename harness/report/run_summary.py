@@ -233,16 +233,10 @@ def _commands(summary: RunSummary, on: Console) -> list[str]:
 
 
 def _column(arm: ArmSummary) -> Column:
-    who = {
-        "backend": arm.backend,
-        "options": arm.options,
-        "backend_version": arm.version,
-        "vocabulary": arm.vocabulary,
-    }
     # What a check of policy finds is the backend's choice, and fails nothing.
     checks = [check for name, check in arm.checks.items() if check.looked and not is_policy(name)]
     failing = sum(check.failed > check.documented for check in checks)
-    return who | {"checks": f"{failing}/{len(checks)}" if checks else ""} | values_of(arm)
+    return arm.who | {"checks": f"{failing}/{len(checks)}" if checks else ""} | values_of(arm)
 
 
 def _sections(columns: Sequence[Column]) -> list[Section]:

@@ -75,19 +75,9 @@ def _cell(row: Row, name: str) -> Any:
     return getattr(row, name)
 
 
-def _who(arm: ArmSummary) -> dict[str, Any]:
-    """Returns the columns that say whose line it is."""
-    return {
-        "backend": arm.backend,
-        "backend_version": arm.version,
-        "options": arm.options,
-        "vocabulary": arm.vocabulary,
-    }
-
-
 def metrics_frame(arms: Sequence[ArmSummary]) -> pd.DataFrame:
     """Returns one line per backend with options and vocabulary, one column per metric."""
-    lines = [_who(arm) | values_of(arm) for arm in arms]
+    lines = [arm.who | values_of(arm) for arm in arms]
     frame = pd.DataFrame(lines)
     for name in frame.columns:
         counts = (name in METRICS and METRICS[name].unit != "share") or name.endswith("_n")
@@ -100,7 +90,7 @@ def checks_frame(run: Path) -> pd.DataFrame:
     """Returns a line for each arm and check: in how many cases it found what."""
     counts = ("passed", "failed", "documented", "skipped", "lost", "ours")
     lines = [
-        {**_who(arm), "check": name, **{count: getattr(check, count) for count in counts}}
+        {**arm.who, "check": name, **{count: getattr(check, count) for count in counts}}
         for arm in read_arms(run)
         for name, check in arm.checks.items()
     ]
@@ -171,7 +161,7 @@ def checks_text(arms: Sequence[ArmSummary], width: int, styled: bool) -> str:
     parts = []
     for start in range(0, len(arms), fit):
         chosen = arms[start : start + fit]
-        heads = [heading(_who(arm)) for arm in chosen]
+        heads = [heading(arm.who) for arm in chosen]
         rows = [
             (name.replace("_", " "), [check_cell(name, arm.checks.get(name, nothing)) for arm in chosen])
             for name in names
