@@ -62,6 +62,19 @@ class OfAVersion(OfABackend, Protocol):
     def version(self) -> str: ...
 
 
+class OnAVocabulary(OfAVersion, Protocol):
+    """What has a vocabulary too: the rows of an arm, an arm of a record."""
+
+    @property
+    def vocabulary(self) -> str: ...
+
+
+def full_name(of: OnAVocabulary) -> str:
+    """Returns `backend:options version vocabulary`, `-` where there is no version: what tells apart whatever
+    is counted by arm, and by which it is found again."""
+    return f"{arm(of)} {of.version or '-'} {of.vocabulary}"
+
+
 def version_key(of: OfAVersion) -> tuple[str, str, str]:
     """Returns backend, version and options, which tell the arms of a run with one vocabulary apart."""
     return of.backend, of.version, of.options

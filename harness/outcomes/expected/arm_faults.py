@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.backend.arm import arm as arm_name
+from harness.backend.arm import full_name
 from harness.checks import BACKEND_ERROR
 from harness.errors import Incomplete
 from harness.outcomes import outcome
@@ -44,7 +44,7 @@ class RecordedArm:
 
     def __str__(self) -> str:
         """`backend:options version vocabulary`, `-` where there is no version."""
-        return f"{arm_name(self)} {self.version or '-'} {self.vocabulary}"
+        return full_name(self)
 
 
 def changed_faults(then: Faults, now: Faults) -> tuple[Faults, Faults]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from harness.backend.arm import arm_names, pinned, version_key
+from harness.backend.arm import arm_names, full_name, pinned, version_key
 from harness.measure.figures import ALL
 from harness.measure.record import has_measurement, read_measurement
 from harness.measure.statistics import share_bounds
@@ -83,7 +83,7 @@ def result_of(
         harness=info.harness,
         profile=info.profile,
         hardware=recorded.measurement.hardware if measured and recorded else hardware_key(hardware()),
-        arms=tuple(Arm(_name(arm), arm.backend, arm.version, arm.options, arm.vocabulary) for arm in arms),
+        arms=tuple(Arm(full_name(arm), *arm.key) for arm in arms),
         counts=tuple(_counts(arms)),
         figures=(*_figures(arms), *measured),
         failing=tuple(noticed.failing()),
@@ -100,10 +100,6 @@ def _samples(info: RunInfo, base: Path | None) -> Iterator[str]:
         yield walked
     if of_base and of_base != walked:
         yield f"{base}: {of_base}"
-
-
-def _name(arm: ArmSummary) -> str:
-    return f"{arm.name} {arm.version or '-'} {arm.vocabulary}"
 
 
 class Noticed:
@@ -182,7 +178,7 @@ def _said(row: Row, faults: Sequence[outcome.Fault]) -> str:
 def _counts(arms: Iterable[ArmSummary]) -> Iterator[Counts]:
     for arm in arms:
         for suite in dict.fromkeys(key[0] for key in arm.cases):
-            yield Counts(arm=_name(arm), suite=suite, **vars(arm.counts(suite)))
+            yield Counts(arm=full_name(arm), suite=suite, **vars(arm.counts(suite)))
 
 
 def _figures(arms: Iterable[ArmSummary]) -> Iterator[Figure]:
@@ -200,7 +196,7 @@ def _figures(arms: Iterable[ArmSummary]) -> Iterator[Figure]:
                     cases = arm.counts().judged
                     low, high = share_bounds(arm.counts().works, cases)
                 yield Figure(
-                    _name(arm),
+                    full_name(arm),
                     ALL,
                     name,
                     metric.title,
@@ -220,7 +216,7 @@ def _figures(arms: Iterable[ArmSummary]) -> Iterator[Figure]:
                     column = f"{name}_{level}_us"
                     title = f"{times.title}, {level}"
                     yield Figure(
-                        _name(arm),
+                        full_name(arm),
                         ALL,
                         column,
                         title,

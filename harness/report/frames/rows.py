@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.backend.arm import arm, arm_names
+from harness.backend.arm import arm_names, full_name
 from harness.measure.statistics import observed_quantile
 from harness.outcomes.controls import controls
 from harness.outcomes.outcome import Outcome, faults, is_documented, outcome, walk_verdict
@@ -122,7 +122,7 @@ class Seen:
         for one in arms:
             whose = self.whose(*one.key)
             for (suite, case_id), case in one.cases.items():
-                wrong = failing.get((f"{arm(one)} {one.version or '-'} {one.vocabulary}", suite, case_id))
+                wrong = failing.get((full_name(one), suite, case_id))
                 yield {
                     **whose,
                     **self._cases[suite, case_id],
