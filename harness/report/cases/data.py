@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from harness.backend.arm import arm_names
 from harness.outcomes.case_state import FAILED
 from harness.outcomes.outcome import FAILURES
 from harness.outcomes.summary import ArmSummary, CaseSummary, pairs
 from harness.report.cases.cases import CASE_LETTERS, LETTERS, CaseNoted, Cases, Vocabularies, details
 from harness.report.cases.failing import CASE_KINDS, OUTCOMES
 from harness.report.cases.groups import Group, Signed, differs, grouped
-from harness.report.page.lines import Line
+from harness.report.page.lines import Line, solving_nothing
 from harness.rows.again import suite_word
 from harness.text import beginning
 
@@ -77,9 +76,7 @@ def explore(cases: Cases, lines: Sequence[Line], *, is_alone: bool = False) -> E
     `is_alone`: no report.json lies beside the page.
     """
     positions = {(line.run.place, line.arm.key): line.position for line in lines}
-    solve_nothing = frozenset(line.position for line in lines if line.arm.cases and not line.arm.solves_any)
-    if len(solve_nothing) == len(lines):
-        solve_nothing = frozenset()
+    solve_nothing = frozenset(line.position for line in solving_nothing(lines))
     noted = sorted(cases.noted.values(), key=lambda case: (case.suite, case.name, case.id))
     signed = [Signed(case.tags, _vector(case, positions, len(lines))) for case in noted]
     chosen = [place for place, case in enumerate(noted) if case.is_shown_first]
@@ -184,7 +181,7 @@ def _arm(line: Line, run: int, solves_nothing: bool) -> dict[str, Any]:
         "version": of.version,
         "options": of.options,
         "vocabulary": of.vocabulary,
-        "spec": arm_names(line.run.info.arms).get(of.key[:3], of.name),
+        "spec": line.spec,
         "several_vocabularies": len(line.run.info.vocabularies) > 1,
         "run": run,
         "solves_nothing": solves_nothing,

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import jinja2
 from markupsafe import Markup
 
-from harness.backend.arm import arm_names
 from harness.outcomes.repro_command import repro_words
 from harness.report.cases.failing import (
     CASE_KINDS,
@@ -25,7 +24,7 @@ from harness.report.cases.failing import (
     ordered,
     worst_kind,
 )
-from harness.report.page.lines import Line
+from harness.report.page.lines import Line, solving_nothing
 
 CASES_BUDGET = 400_000
 """Bytes of the page that failing cases may fill without the case explorer, which has all of them."""
@@ -82,11 +81,7 @@ def failing_cases(template: jinja2.Template, failures: Failures, lines: Sequence
     """Returns the failing cases, as many as fit, each rendered; and the reasons of each arm. Raises
     BadInput."""
     by_who = {(line.run.place, line.arm.key): line for line in lines}
-    solve_nothing = (
-        [line for line in lines if line.arm.cases and not line.arm.solves_any]
-        if any(line.arm.solves_any for line in lines)
-        else []
-    )
+    solve_nothing = solving_nothing(lines)
     whose = {(line.run.place, line.arm.key) for line in solve_nothing}
     anchors, shown = _rendered(template, failures, by_who, whose)
     reasons: dict[int, list[ReasonShown]] = {line.position: [] for line in lines}
@@ -161,5 +156,4 @@ def _lost(reason: Reason, failures: Failures, line: Line) -> LostShown:
 def command(line: Line, case: FailedCase) -> str:
     """Returns what a reader types to see the case for themselves."""
     vocabulary = line.arm.vocabulary if len(line.run.info.vocabularies) > 1 else ""
-    backend = arm_names(line.run.info.arms).get(line.arm.key[:3], line.arm.name)
-    return shlex.join(repro_words(line.run.folder, case.suite, case.id, backend, vocabulary))
+    return shlex.join(repro_words(line.run.folder, case.suite, case.id, line.spec, vocabulary))

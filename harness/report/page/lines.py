@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from harness.backend.arm import are_versions
+from harness.backend.arm import are_versions, arm_names
 from harness.cases.case_line import CASES_FILE
 from harness.outcomes.controls import solved_by_all
 from harness.outcomes.metrics import values_of
@@ -107,6 +108,24 @@ class Line(charts.Styled):
     arm: ArmSummary
     is_control: bool = False
     """Does it enforce nothing, and stand here as a floor of the times only?"""
+
+    @property
+    def solves_nothing(self) -> bool:
+        """Has it cases, and solves none of them?"""
+        return bool(self.arm.cases) and not self.arm.solves_any
+
+    @cached_property
+    def spec(self) -> str:
+        """Returns the arm as the run's commands name it."""
+        return arm_names(self.run.info.arms).get(self.arm.key[:3], self.arm.name)
+
+
+def solving_nothing(lines: Sequence[Line]) -> list[Line]:
+    """Returns the lines that solve nothing, so that what they fail alone says nothing of a case; none where
+    no line solves any."""
+    if not any(line.arm.solves_any for line in lines):
+        return []
+    return [line for line in lines if line.solves_nothing]
 
 
 def labels(arms_of_runs: Sequence[tuple[RunSeen, ArmSummary]]) -> list[str]:

@@ -70,10 +70,7 @@ def presets_of(
         solve_nothing = tuple(
             subject.label
             for subject in subjects
-            if subject.line
-            and subject.line.arm.cases
-            and not subject.line.arm.solves_any
-            and not subject.line.is_control
+            if subject.line and subject.line.solves_nothing and not subject.line.is_control
         )
         known = [
             (estimate, subject.label)
