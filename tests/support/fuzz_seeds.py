@@ -21,7 +21,7 @@ import synthetic
 from decode_runs import Played, decoding
 from failing import find_failure
 from fuzzing import MARKUP, mutated_bytes, mutated_json, mutated_lines
-from measured import arm, steady, write_measurement
+from measured import arm, concluded, steady, write_measurement
 from outputs import look_at_csv, look_at_markdown
 from places import ROOT
 
@@ -35,11 +35,14 @@ from harness.errors import BadInput
 from harness.measure import show as measure_show
 from harness.measure.estimate import is_proven
 from harness.measure.figures import Figures
+from harness.measure.growth import show as growth_show
+from harness.measure.growth.conclude import caching, conclusions, many_schemas
+from harness.measure.growth.record import FILE as GROWTH
+from harness.measure.growth.record import read_growth
 from harness.measure.kernels import stored as kernels
 from harness.measure.kernels.session import FILE as KERNELS
 from harness.measure.kernels.table import kernels_text as kernels_text
 from harness.measure.record import read_measurement
-from harness.measure.session import conclude
 from harness.oracle.judge import check_schema
 from harness.outcomes import compare, expected, faults
 from harness.outcomes.history import conformance, measurements
@@ -47,6 +50,7 @@ from harness.outcomes.result import result_of
 from harness.report import run_summary
 from harness.report.export import FORMS
 from harness.report.export import write as export
+from harness.report.growth import write_growth
 from harness.report.page.inputs import read_inputs
 from harness.report.page.page import write_report
 from harness.report.tables import instances as table
@@ -207,7 +211,7 @@ def read_measured(folder: Path) -> None:
     """The figures, what is concluded from them, and the history that they go into."""
     recorded = read_measurement(folder)
     figures = Figures(recorded)
-    comparisons = conclude(folder)
+    comparisons = concluded(folder)
     is_proven(comparisons)
     is_shown(measure_show.text(figures, comparisons, means=True))
     pairs = compare.compare_arms(folder)
@@ -324,6 +328,28 @@ def read_kernels(folder: Path) -> None:
     json.loads(kernels_text(read_back, "json"))
     look_at_csv(kernels_text(read_back, "csv"))
     look_at_markdown(kernels_text(read_back, "markdown"))
+
+
+def _write_growth(folder: Path) -> None:
+    """Two axes and the schemas of what is published."""
+    folder.mkdir(parents=True)
+    published = ROOT / "results" / "published" / "growth-cpu-epyc-2vcpu-20261130" / "probe" / GROWTH
+    chosen = []
+    for line in published.read_bytes().splitlines(keepends=True):
+        stored = json.loads(line)
+        if stored["kind"] != "point" or (stored["axis"] in ("enum", "output") and stored["size"] <= 64):
+            chosen.append(line)
+    (folder / GROWTH).write_bytes(b"".join(chosen))
+
+
+def read_grown(folder: Path) -> None:
+    grown = read_growth(folder)
+    growth_show.text(grown)
+    json.dumps(plain([conclusions(grown), many_schemas(grown), caching(grown)]), allow_nan=False)
+
+
+def growth_report(folder: Path) -> None:
+    write_growth(read_growth(folder), folder)
 
 
 # -------------------------------------------------------------------------------------------------- histories
@@ -575,6 +601,7 @@ SEEDS: dict[str, Seed] = {
     ),
     "live": Seed(_write_live, {"live.jsonl": mutated_lines, "live.i64": mutated_bytes}, read_live),
     "kernels": Seed(_write_kernels, {KERNELS: mutated_lines}, read_kernels, report),
+    "growth": Seed(_write_growth, {GROWTH: mutated_lines}, read_grown, growth_report),
     "history": Seed(
         _write_history,
         {f"{'h' * 12}/{'w' * 12}/f{number}.jsonl.gz": _mutated_gz for number in (2, 3)}
