@@ -3,12 +3,16 @@ keeps the contract."""
 
 from __future__ import annotations
 
+import os
+import sys
 from functools import cache
+from pathlib import Path
 from typing import NoReturn
 
 import miniatures
 import pytest
 from miniatures import wrong_ends
+from places import SUPPORT
 
 from harness.backend import registry
 from harness.backend.contract import LONGEST, Check, check_adapter, check_name, checks, checkup
@@ -169,3 +173,29 @@ tests/backend/test_adapter_llama_cpp.py has it in another."""
 )
 def test_every_adapter_keeps_the_contract_on_a_vocabulary_with_everything(name: str, check: Check) -> None:
     holds(name, "probe", check)
+
+
+@pytest.mark.parametrize(
+    ("does", "status", "text"),
+    [
+        ("time.sleep(60)", "timeout", "it did not load within 2 s"),
+        ("os.closerange(3, 64); time.sleep(60)", "error", "it closed the pipe on which it answers"),
+        ("os.abort()", "error", "the process was killed by SIGABRT while it loaded"),
+    ],
+)
+def test_a_backend_that_does_not_load_in_time_breaks_no_contract(
+    does: str, status: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was an error, like one that dies; of one that closed its pipes it was said that SIGKILL, which was
+    ours, had killed it."""
+    (tmp_path / "loading_plugin.py").write_text(
+        "import os, time\n"
+        "from miniatures.reference import Reference\n"
+        "class Loads(Reference):\n"
+        "    def __init__(self, vocabulary):\n"
+        f"        {does}\n"
+        "        super().__init__(vocabulary)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(SUPPORT), str(tmp_path))))
+    (result,) = checkup.run_checks("loading_plugin:Loads", "bytes", 2.0, sys.executable)
+    assert (result.check, result.status) == ("load", status) and result.text.startswith(text), result

@@ -247,6 +247,14 @@ def test_a_special_token_has_no_script(run: Path) -> None:
     assert vocabulary.special_tokens[special] in shown
 
 
+def test_a_backend_that_is_lost_before_the_walk_has_no_script() -> None:
+    """The page had "walked again: it raised ..." and right below "it was not walked again"."""
+    failure = failure_with(row(0, OUTLINES, 0, accepted=False))
+    shown = show(Replayed(failure, [{"lost": "it raised RuntimeError: no such device"}], ""))
+    assert "there is no script: the backend was lost before the walk" in shown
+    assert "it was not walked again" not in shown
+
+
 def test_what_a_live_server_wrote_is_not_here() -> None:
     """Neither step by step nor made smaller."""
     live = failure_with(row(0, OUTLINES, 0, mode=LIVE, accepted=False))

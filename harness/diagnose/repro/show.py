@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.backend.arm import arm
 from harness.diagnose.repro.find import Failure
-from harness.diagnose.repro.replay import replay
+from harness.diagnose.repro.replay import NOT_HERE, replay
 from harness.diagnose.repro.standalone import Shown, stand_alone
 from harness.diagnose.shrink import outcome_of
 from harness.diagnose.shrink.stepping import END, words_of
@@ -144,7 +144,8 @@ def with_script(text: str, why_not: str) -> list[str]:
 def _why_no_script(messages: list[dict[str, Any]]) -> str:
     with_its_script = next((message for message in messages if "script" in message), None)
     if with_its_script is None:
-        return "it was not walked again"
+        is_here = messages != [{"lost": NOT_HERE}]
+        return "the backend was lost before the walk" if is_here else "it was not walked again"
     is_special = with_its_script["walk"] is None
     return "the walk has a special token" if is_special else "the adapter brings none"
 
