@@ -28,8 +28,9 @@ from endings import script
 
 from harness.cli.values import positive
 from harness.errors import OK
-from harness.measure.estimate import Comparison
-from harness.measure.session import conclude
+from harness.measure.estimate import Comparison, conclude
+from harness.measure.figures import Figures
+from harness.measure.record import read_measurement
 
 SUPPORT = Path(__file__).parents[1] / "tests" / "support"
 BASE = "miniatures.slowed:Slowed"
@@ -95,7 +96,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def one_run(folder: Path, head: str) -> list[Comparison]:
-    """Measure; what was concluded."""
+    """Measures the two arms; returns what was concluded."""
     command = [
         sys.executable,
         "-m",
@@ -113,7 +114,7 @@ def one_run(folder: Path, head: str) -> list[Comparison]:
     )
     if done.returncode not in (0, 4):
         sys.exit(done.stdout)
-    return conclude(folder)
+    return conclude(Figures(read_measurement(folder)))
 
 
 @contextmanager

@@ -20,11 +20,10 @@ import pytest
 from harness.backend.registry import parse_specs
 from harness.cases.suite import MEASURED, find_suite, read_cases
 from harness.errors import BadInput
-from harness.measure.estimate import Comparison, is_proven, log_ratios, per_fork
+from harness.measure.estimate import Comparison, conclude, is_proven, log_ratios, per_fork
 from harness.measure.figures import METRICS, Figures
 from harness.measure.protocol import MeasuredArm
 from harness.measure.record import Trace, read_measurement
-from harness.measure.session import conclude
 from harness.measure.statistics import LEVEL, Interval, interval
 from harness.outcomes.metrics import few, percentiles
 from harness.rows.store import read_cases as read_stored_cases
@@ -273,7 +272,7 @@ def read_speed(folder: Path, planned: Wanted | None = None) -> Speed:
         _labelled((suite, case.name, case.id) for suite, _, case in read_stored_cases(folder)),
         tuple(figures.arms),
     )
-    return Speed(folder, planned or measured, figures, conclude(folder))
+    return Speed(folder, planned or measured, figures, conclude(figures))
 
 
 def _labelled(cases: Iterator[tuple[str, str, str]]) -> dict[str, str]:

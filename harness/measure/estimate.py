@@ -222,6 +222,12 @@ def compare(figures: Figures, confirming: Figures | None = None) -> list[Compari
     return [_censored(comparison, figures) for comparison in (*judged_controls, *judged)]
 
 
+def conclude(figures: Figures) -> list[Comparison]:
+    """Returns the comparisons of a measurement, with the changes that its fresh forks confirmed or not."""
+    confirming = Figures(figures.recorded, confirming=True)
+    return compare(figures, confirming if confirming.made else None)
+
+
 def _compared(
     figures: Figures, wanted: Sequence[tuple[str, str]], floors: Mapping[tuple[str, str], float]
 ) -> list[tuple[Comparison, list[float]]]:

@@ -22,7 +22,7 @@ from harness.cases.plan import check_named
 from harness.cases.suite import MEASURED, find_suite, refuse_unreadable, walked_by_default
 from harness.errors import BadInput
 from harness.measure.engine import MeasureEngine
-from harness.measure.estimate import Comparison, compare, confirmation, flagged, undecided
+from harness.measure.estimate import Comparison, compare, conclude, confirmation, flagged, undecided
 from harness.measure.figures import ALL, Figures
 from harness.measure.protocol import PROFILES, PROTOCOL, MeasuredArm, MeasureProfile, with_again
 from harness.measure.record import (
@@ -209,14 +209,7 @@ def _confirm(
             found is None or judgement != "inconclusive" for found, judgement in seconds
         ):
             break
-    return conclude(folder)
-
-
-def conclude(folder: Path) -> list[Comparison]:
-    """Returns the comparisons of a stored measurement. Raises BadInput."""
-    recorded = read_measurement(folder)
-    confirming = Figures(recorded, confirming=True)
-    return compare(Figures(recorded), confirming if confirming.made else None)
+    return conclude(Figures(read_measurement(folder)))
 
 
 def _undecided(folder: Path) -> set[str]:

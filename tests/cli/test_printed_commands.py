@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from measured import arm, steady, write_measurement
+from measured import arm, concluded, steady, write_measurement
 
 from harness.cli.main import main
 from harness.errors import BAD_INPUT, BadInput
@@ -65,7 +65,7 @@ def test_the_command_that_shows_what_was_measured(
     write_measurement(
         folder, {arm("toy", "reference"): steady(1), arm("toy (again)", "a/a"): steady(1, seed=2)}
     )
-    monkeypatch.setattr(session, "measure", lambda *_: (folder, session.conclude(folder)))
+    monkeypatch.setattr(session, "measure", lambda *_: (folder, concluded(folder)))
     main(["measure", "--backends", "unconstrained"])
     _, command = capsys.readouterr().out.split("; next:\n")
     assert shlex.split(command.replace("\\\n", "")) == ["grammarbench", "compare", str(folder)]

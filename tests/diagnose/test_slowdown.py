@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from compared import measured_run
+from measured import concluded
 
 from harness.backend.registry import BackendSpec
 from harness.cli.main import main
@@ -17,7 +18,7 @@ from harness.diagnose.bisect import slowdown as module
 from harness.diagnose.bisect.outcome import Question, Unavailable, Unproven
 from harness.diagnose.bisect.slowdown import LostWhileMeasured, Measured, slowdown
 from harness.errors import BadInput
-from harness.measure.session import MeasureRequest, conclude
+from harness.measure.session import MeasureRequest
 from harness.measure.statistics import Interval
 
 QUESTION = Question("toy", "a case", ())
@@ -162,7 +163,7 @@ def measuring(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., 
     def says(**options: Any) -> Measured:
         def measure(request: MeasureRequest, say: object) -> tuple[Path, list[Any]]:
             folder = measured_run(tmp_path / "run", 1.3, cases=1, **options)
-            return folder, conclude(folder)
+            return folder, concluded(folder)
 
         monkeypatch.setattr(module, "measure", measure)
         return module.ratio(QUESTION, BackendSpec("toy"), "fill", "1", "2", lambda _: None)

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from measured import arm, steady, write_measurement
+from measured import arm, concluded, steady, write_measurement
 
 from harness.cli.main import main
 from harness.errors import BAD_INPUT, BadInput
@@ -15,7 +15,6 @@ from harness.measure.doctor import Diagnosis, MachineState, diagnose, diagnosis_
 from harness.measure.estimate import is_proven
 from harness.measure.protocol import PROFILES
 from harness.measure.record import read_measurement
-from harness.measure.session import conclude
 
 
 def diagnosis(folder: Path, noise: float, offset: float = 1.0) -> Diagnosis:
@@ -24,7 +23,7 @@ def diagnosis(folder: Path, noise: float, offset: float = 1.0) -> Diagnosis:
         arm("toy (again)", "a/a"): steady(offset, noise, seed=2),
     }
     write_measurement(folder, arms, forks=8)
-    found = conclude(folder)
+    found = concluded(folder)
     return Diagnosis("h", (), "toy", folder, tuple(found), is_proven(found), 0.0, 0, 64)
 
 
@@ -133,7 +132,7 @@ def test_only_what_is_measured_against_itself_is_noise(
         arm("toy (again)", "a/a"): steady(1, 0.002, seed=2),
     }
     write_measurement(tmp_path, arms, forks=8)
-    monkeypatch.setattr(doctor, "measure", lambda *_: (tmp_path, conclude(tmp_path)))
+    monkeypatch.setattr(doctor, "measure", lambda *_: (tmp_path, concluded(tmp_path)))
     found = diagnose("unconstrained", "bytes", 1, None, lambda _: None)
     assert found.comparisons and {each.head for each in found.comparisons} == {"toy (again)"}
 

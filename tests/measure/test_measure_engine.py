@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from measured import arm
+from measured import arm, concluded
 from places import SUPPORT
 
 from harness.backend.arm import Arm
@@ -30,7 +30,7 @@ from harness.measure.engine import MeasureEngine, MeasuringArm, stolen_seconds
 from harness.measure.figures import Figures, shape
 from harness.measure.protocol import PROFILES, is_disturbed, order
 from harness.measure.record import Trace, read_measurement
-from harness.measure.session import conclude, measured_arms, plan_traces, workload_key
+from harness.measure.session import measured_arms, plan_traces, workload_key
 from harness.rows.store import read_info, read_rows
 
 CASES = [
@@ -108,7 +108,7 @@ def test_what_is_recorded(measured: Path) -> None:
     assert batch and all(
         each["figures"][1] == each["rollback"] + each["copy"] + each["jump_forward"] for each in batch
     )
-    shown = show.text(figures, conclude(measured), means=True)
+    shown = show.text(figures, concluded(measured), means=True)
     assert "2/2" in shown and "1/2" in shown and "means" in shown and "proven" in shown.lower()
 
 
@@ -152,7 +152,7 @@ def test_a_backend_that_is_three_times_as_slow_is_told_from_a_right_one(suite: P
     measure(suite, tmp_path / "m", backends, "--forks", "3")
     found = [
         each
-        for each in conclude(tmp_path / "m")
+        for each in concluded(tmp_path / "m")
         if each.metric == "fill" and each.head.endswith("percent=200")
     ]
     assert [2.5 < each.found.ratio < 3.5 for each in found] == [True]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from compared import measured_run
-from measured import FILLS, arm, steady, write_measurement
+from measured import FILLS, arm, concluded, steady, write_measurement
 
 from harness.cli.main import main
 from harness.errors import BadInput
@@ -17,7 +17,6 @@ from harness.measure import show
 from harness.measure.estimate import Comparison, compare, flagged, is_proven, pairs, undecided
 from harness.measure.figures import Figures
 from harness.measure.record import read_measurement
-from harness.measure.session import conclude
 from harness.report.tables.time import time_frame
 
 REFERENCE, COPY = arm("toy==1", "reference", "toy", "1"), arm("toy==1 (again)", "a/a", "toy", "1")
@@ -31,7 +30,7 @@ def verdicts(found: list[Comparison], head: str = "toy==2") -> dict[str, str]:
 def measured(folder: Path, head: float, **options: object) -> list[Comparison]:
     arms = {REFERENCE: steady(1, seed=1), HEAD: steady(head, seed=2), COPY: steady(1, seed=3)}
     write_measurement(folder, arms, **options)  # type: ignore[arg-type]
-    return conclude(folder)
+    return concluded(folder)
 
 
 def test_eight_percent_is_regressed_and_its_inverse_improved(tmp_path: Path) -> None:
@@ -70,7 +69,7 @@ def test_of_margins_that_differ_by_family_the_widest_is_named_as_such(tmp_path: 
 def test_without_an_equivalent_copy_nothing_is_said(tmp_path: Path) -> None:
     arms = {REFERENCE: steady(1, seed=1), HEAD: steady(1.5, seed=2), COPY: steady(1.3, seed=3)}
     write_measurement(tmp_path, arms)
-    found = conclude(tmp_path)
+    found = concluded(tmp_path)
     assert verdicts(found)["fill"] == "unproven"
     assert verdicts(found)["matcher_new"] == "equivalent"  # there the copy is the same
     assert not is_proven(found)
@@ -89,7 +88,7 @@ def test_a_noisy_machine_widens_the_margin(tmp_path: Path) -> None:
         COPY: steady(1, 0.04, seed=3),
     }
     write_measurement(tmp_path, arms, forks=8)
-    found = conclude(tmp_path)
+    found = concluded(tmp_path)
     fill = next(each for each in found if (each.head, each.metric) == ("toy==2", "fill"))
     assert fill.margin == pytest.approx(3 * fill.floor) and fill.margin > 0.06
     assert fill.verdict in ("equivalent", "inconclusive", "unproven")
@@ -100,7 +99,7 @@ def test_one_wild_fork_does_not_make_a_verdict(tmp_path: Path) -> None:
         return 1.4 if fork == 2 else 1.0
 
     write_measurement(tmp_path, {REFERENCE: steady(1, seed=1), HEAD: wild, COPY: steady(1, seed=3)}, forks=8)
-    assert verdicts(conclude(tmp_path))["fill"] == "inconclusive"
+    assert verdicts(concluded(tmp_path))["fill"] == "inconclusive"
 
 
 def test_a_change_must_be_confirmed_by_fresh_forks(tmp_path: Path) -> None:
@@ -109,7 +108,7 @@ def test_a_change_must_be_confirmed_by_fresh_forks(tmp_path: Path) -> None:
 
     arms = {REFERENCE: steady(1, seed=1), HEAD: slow_at_first, COPY: steady(1, seed=3)}
     write_measurement(tmp_path / "not", arms, confirming=range(5))
-    refuted = conclude(tmp_path / "not")
+    refuted = concluded(tmp_path / "not")
     assert verdicts(refuted)["fill"] == "inconclusive"
     assert "fresh forks say equivalent" in next(
         each.why for each in refuted if each.head == "toy==2" and each.metric == "fill"
@@ -197,7 +196,7 @@ def test_a_case_that_further_forks_leave_out_stays(tmp_path: Path) -> None:
 
     arms = {REFERENCE: steady(1, seed=1), HEAD: slow_at_first, COPY: steady(1, seed=3)}
     write_measurement(tmp_path, arms, left_out=lambda _, case, fork, __: case == "speed1" and fork >= 3)
-    fill = fill_of(conclude(tmp_path))
+    fill = fill_of(concluded(tmp_path))
     assert (fill.cases, fill.found.forks, fill.unjudged, fill.verdict) == (2, 3, 0, "regressed")
 
 
@@ -224,9 +223,9 @@ def test_a_case_with_too_few_figures_is_not_judged_and_that_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = measured_run(tmp_path / "m", 1.0, warm=too_slow)
-    compile_ = fill_of(conclude(folder), "compile")
+    compile_ = fill_of(concluded(folder), "compile")
     assert (compile_.cases, compile_.unjudged, compile_.verdict) == (1, 1, "unproven")
-    assert fill_of(conclude(folder)).verdict == "equivalent", "it has all of these"
+    assert fill_of(concluded(folder)).verdict == "equivalent", "it has all of these"
     said = "1 case was measured in too few forks, because a compile takes over 2 s, and is not judged"
     assert compile_.why == said
     assert main(["compare", str(folder), "--gate"]) == 0
@@ -245,7 +244,7 @@ def test_a_case_with_too_few_figures_is_not_judged_and_that_is_said(
 
 def test_a_slowdown_of_the_other_cases_stands(tmp_path: Path) -> None:
     folder = measured_run(tmp_path / "m", 1.2, warm=too_slow)
-    compile_ = fill_of(conclude(folder), "compile")
+    compile_ = fill_of(concluded(folder), "compile")
     assert (compile_.unjudged, compile_.verdict) == (1, "regressed") and "not judged" in compile_.why
     assert main(["compare", str(folder), "--gate", "--time"]) == 1
 
@@ -257,7 +256,7 @@ def test_where_no_case_can_be_judged_there_is_an_estimate_alone(tmp_path: Path) 
         cases=1,
         warm=lambda arm, _, fork, number: arm == "toy==2" and (fork, number) != (0, 0),
     )
-    compile_ = fill_of(conclude(folder), "compile")
+    compile_ = fill_of(concluded(folder), "compile")
     assert (compile_.cases, compile_.unjudged, compile_.verdict) == (0, 1, "unproven")
     assert (compile_.found.low, compile_.found.high) == (0, math.inf)
     assert compile_.found.ratio == pytest.approx(1.2, rel=0.02)
@@ -272,7 +271,7 @@ def test_where_no_case_can_be_judged_there_is_an_estimate_alone(tmp_path: Path) 
 
 def test_a_case_in_which_the_head_was_lost_is_not_judged(tmp_path: Path) -> None:
     folder = measured_run(tmp_path / "m", 1.0, lost={"toy==2": "speed1"})
-    fill = fill_of(conclude(folder))
+    fill = fill_of(concluded(folder))
     assert (fill.cases, fill.unjudged, fill.verdict) == (1, 1, "unproven")
     assert fill.why == "1 case was measured in too few forks, because an arm was lost, and is not judged"
     assert main(["compare", str(folder), "--gate", "--time"]) == 4
@@ -285,7 +284,7 @@ def test_between_backends_the_cases_that_are_judged_have_their_verdict(tmp_path:
         {REFERENCE: steady(1, seed=1), other: steady(3, seed=2), COPY: steady(1, seed=3)},
         warm=lambda arm, case, fork, number: (arm, case) == ("other", "speed1") and (fork, number) != (0, 0),
     )
-    compile_ = fill_of(conclude(tmp_path), "compile", "other")
+    compile_ = fill_of(concluded(tmp_path), "compile", "other")
     assert (compile_.cases, compile_.unjudged, compile_.verdict) == (1, 1, "regressed")
     assert "not judged" in compile_.why
 
@@ -297,7 +296,7 @@ def test_a_change_without_a_figure_in_fresh_forks_is_not_confirmed(tmp_path: Pat
         confirming=range(3),
         left_out=lambda arm, _, fork, __: arm == "toy==2" and fork >= 5,
     )
-    fill = fill_of(conclude(folder))
+    fill = fill_of(concluded(folder))
     assert (fill.verdict, fill.why) == ("inconclusive", "not confirmed: no figure in fresh forks")
     assert main(["compare", str(folder), "--gate", "--time"]) == 0
     other = arm("other")
@@ -308,7 +307,7 @@ def test_a_change_without_a_figure_in_fresh_forks_is_not_confirmed(tmp_path: Pat
         confirming=range(3),
         left_out=lambda arm, _, fork, __: arm == "other" and fork >= 5,
     )
-    assert fill_of(conclude(tmp_path / "o"), head="other").verdict == "regressed", "it is no change"
+    assert fill_of(concluded(tmp_path / "o"), head="other").verdict == "regressed", "it is no change"
 
 
 def test_per_token_figures_are_the_minimum_over_everything(tmp_path: Path) -> None:

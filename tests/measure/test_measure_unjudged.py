@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from compared import COPY, HEAD, NEW, OLD, REFERENCE, measured_run, write_run
-from measured import Factor, arm, steady, write_measurement
+from measured import Factor, arm, concluded, steady, write_measurement
 
 from harness.cli.main import main
 from harness.measure import show
@@ -20,7 +20,7 @@ from harness.measure.estimate import NO_CONTROL, Comparison, compare, flagged, i
 from harness.measure.figures import Figures
 from harness.measure.protocol import PROFILES
 from harness.measure.record import read_measurement
-from harness.measure.session import _confirm, conclude
+from harness.measure.session import _confirm
 from harness.outcomes.history.measurements import compared_entries, is_sound
 from harness.outcomes.result import result_of
 from harness.report.figures.estimates import best
@@ -71,7 +71,7 @@ def test_what_was_measured_before_an_arm_was_lost_stays(tmp_path: Path) -> None:
 def test_a_loss_in_one_of_the_profiles_forks_leaves_the_case_unjudged(tmp_path: Path) -> None:
     folder = measured_run(tmp_path, 1.3)
     lose(folder, "toy==2", 2, "speed1")
-    fill = of(conclude(folder))
+    fill = of(concluded(folder))
     assert (fill.verdict, fill.cases, fill.unjudged) == ("regressed", 1, 1)
     assert fill.why == "1 case was measured in too few forks, because an arm was lost, and is not judged"
 
@@ -108,7 +108,7 @@ def test_a_change_is_not_confirmed_where_an_arm_is_lost(cases: tuple[str, ...], 
     """In the second of three fresh forks; the five before it are as they were."""
     folder = measured_run(tmp_path, 1.3, confirming=range(3))
     lose(folder, "toy==2", 6, *cases)
-    fill = of(conclude(folder))
+    fill = of(concluded(folder))
     assert (fill.cases, fill.found.forks) == (2, 5) and fill.found.ratio == pytest.approx(1.3, rel=0.02)
     if not cases:
         assert fill.verdict == "regressed" and fill.why.startswith("confirmed by 3 fresh forks")
@@ -122,7 +122,7 @@ def test_a_change_is_not_confirmed_by_fresh_forks_in_which_every_arm_was_lost(tm
     folder = measured_run(tmp_path, 1.3, confirming=range(3), left_out=lambda _, __, fork, ___: fork >= 5)
     for name in ("toy==1", "toy==2"):
         lose(folder, name, 5, *BOTH)
-    assert of(conclude(folder)).verdict == "unproven"
+    assert of(concluded(folder)).verdict == "unproven"
 
 
 def test_a_change_is_confirmed_by_all_its_cases_or_not_at_all(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_change_is_confirmed_by_all_its_cases_or_not_at_all(tmp_path: Path) ->
         confirming=range(3),
         left_out=lambda arm, case, fork, _: (arm, case, fork) == ("toy==2", "speed1", 6),
     )
-    fill = of(conclude(folder))
+    fill = of(concluded(folder))
     assert (fill.verdict, fill.why, fill.cases) == (
         "inconclusive", "not confirmed: not every fresh fork has every case", 2,
     )  # fmt: skip
@@ -230,7 +230,7 @@ def test_settings_of_one_version_are_not_confirmed_by_forks_made_for_others(tmp_
         COPY: steady(1, seed=3),
     }
     write_measurement(tmp_path, arms, confirming=range(3))
-    found = conclude(tmp_path)
+    found = concluded(tmp_path)
     assert (of(found, head="toy==1:x=1").verdict, of(found, head="toy==1:x=1").why) == ("regressed", "")
     changed = next(each for each in found if (each.base, each.head) == ("toy==1:x=1", "toy==2:x=1"))
     assert changed.metric == "compile" and changed.why.startswith("confirmed by 3 fresh forks")
@@ -246,7 +246,7 @@ def test_passes_that_took_no_time_have_no_ratio_of_means(tmp_path: Path) -> None
             start, count = slot.figures
             stored[start + count - 2 * slot.passes : start + count] = 0
     stored.tofile(folder / "rounds.i64")
-    found = conclude(folder)
+    found = concluded(folder)
     assert math.isnan(of(found).mean_ratio) and of(found).verdict == "equivalent"
     assert of(found, "compile").mean_ratio == pytest.approx(1, rel=0.02)
 

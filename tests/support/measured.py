@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from harness.measure.estimate import Comparison, conclude
+from harness.measure.figures import Figures
 from harness.measure.protocol import AGAIN, MeasuredArm, Role
-from harness.measure.record import Measurement, MeasureRecorder, Slot, Trace
+from harness.measure.record import Measurement, MeasureRecorder, Slot, Trace, read_measurement
 
 FILLS = (2000.0, 3000.0, 9000.0, 2500.0)
 """Nanoseconds of the fills of a text of four tokens, on an arm of factor 1."""
@@ -34,6 +36,11 @@ def steady(factor: float, noise: float = 0.002, seed: int = 0) -> Factor:
         return factor * math.exp(between + within)
 
     return of
+
+
+def concluded(folder: Path) -> list[Comparison]:
+    """Returns the comparisons of a stored measurement."""
+    return conclude(Figures(read_measurement(folder)))
 
 
 def arm(

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from harness.backend.arm import are_versions, base_of
 from harness.errors import BadInput
-from harness.measure.estimate import Comparison
+from harness.measure.estimate import Comparison, conclude
+from harness.measure.figures import Figures
 from harness.measure.record import has_measurement
-from harness.measure.session import conclude
 from harness.outcomes.compare.counts import (
     WORSE,
     Counted,
@@ -100,7 +100,8 @@ def compare_arms(folder: Path) -> list[Pair]:
     backend's first arm, and whatever else was measured against each other.
     """
     sides = {side.name: side for side in sides_of(folder)}
-    comparisons = conclude(folder) if has_measurement(folder) else []
+    recorded = next((side.recorded for side in sides.values()), None)
+    comparisons = conclude(Figures(recorded)) if recorded else []
     wanted: dict[tuple[str, str], None] = {}
     arms = [side.arm for side in sides.values()]
     names = dict(zip(arms, sides, strict=True))

@@ -11,9 +11,9 @@ from rich.cells import cell_len
 
 from harness.backend.arm import Arm
 from harness.measure import show
+from harness.measure.estimate import conclude
 from harness.measure.figures import Figures
 from harness.measure.record import read_measurement
-from harness.measure.session import conclude
 from harness.outcomes import differences
 from harness.outcomes.compare.pairs import Pair, gate_pairs
 from harness.outcomes.gate import Verdict
@@ -147,8 +147,8 @@ def _counted_lines(pair: Pair, on: Console) -> Iterator[str]:
 
 def measured_text(folder: Path, on: Console) -> str:
     """Returns what each arm takes, and whether the measurement may be believed."""
-    figures, comparisons = Figures(read_measurement(folder)), conclude(folder)
-    return f"{show.arms_text(figures, on)}\n\n{show.proof_text(figures, comparisons, on)}"
+    figures = Figures(read_measurement(folder))
+    return f"{show.arms_text(figures, on)}\n\n{show.proof_text(figures, conclude(figures), on)}"
 
 
 def pairs_json(pairs: Sequence[Pair]) -> list[dict[str, Any]]:

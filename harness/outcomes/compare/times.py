@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.backend.arm import version_key
+from harness.measure.estimate import conclude
 from harness.measure.figures import Figures
 from harness.measure.record import Recorded, read_measurement
-from harness.measure.session import conclude
 
 NO_BASELINE = "no baseline"
 
@@ -32,20 +32,19 @@ def why_not_comparable(old: Recorded, new: Recorded) -> str:
 
 def ratio_lines(base: Path, head: Path) -> Iterator[tuple[str, str]]:
     """Yields lines about times, each after the name of the arm that it is about (empty: about all)."""
-    old, new = read_measurement(base), read_measurement(head)
-    if why := why_not_comparable(old, new):
+    old, new = Figures(read_measurement(base)), Figures(read_measurement(head))
+    if why := why_not_comparable(old.recorded, new.recorded):
         yield "", f"times: {NO_BASELINE}, the runs differ in {why}"
         return
     reference = next(arm.name for arm in new.measurement.arms if arm.role == "reference")
-    arms = Figures(new).arms
     before = {
         (comparison.head, comparison.metric, comparison.family): comparison.found.ratio
-        for comparison in conclude(base)
+        for comparison in conclude(old)
         if comparison.base == reference
     }
-    for comparison in conclude(head):
+    for comparison in conclude(new):
         was = before.get((comparison.head, comparison.metric, comparison.family))
-        if comparison.base == reference and was is not None and comparison.head in arms:
+        if comparison.base == reference and was is not None and comparison.head in new.arms:
             now = comparison.found.ratio
             span = f"{was:.3f} -> {now:.3f} of {reference} ({now / was - 1:+.1%})"
             yield comparison.head, f"{comparison.metric} {comparison.family}: {span}"

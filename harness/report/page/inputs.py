@@ -12,12 +12,11 @@ from pathlib import Path
 from harness.backend.arm import arm_names, version_key
 from harness.diagnose.advise.stored import WHOSE, stored_advice
 from harness.errors import BadInput
-from harness.measure.estimate import Comparison, is_proven
+from harness.measure.estimate import Comparison, conclude, is_proven
 from harness.measure.figures import Figures
 from harness.measure.kernels import stored
 from harness.measure.kernels.session import FILE as KERNELS
 from harness.measure.record import has_measurement, read_measurement
-from harness.measure.session import conclude
 from harness.outcomes.answer import Answer, Proofs, answer_of, backends_of, together
 from harness.outcomes.constructs import KEYWORDS, derived_features
 from harness.outcomes.controls import controls
@@ -299,7 +298,8 @@ def _tagged_rows(folder: Path) -> Iterator[Row]:
 
 
 def _measured(folder: Path) -> Measured:
-    return Measured(folder, Figures(read_measurement(folder)), conclude(folder))
+    figures = Figures(read_measurement(folder))
+    return Measured(folder, figures, conclude(figures))
 
 
 def _subjects(
