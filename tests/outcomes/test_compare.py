@@ -120,7 +120,12 @@ def test_two_settings_of_a_backend_are_no_change_on_any_surface(
 
 def test_a_page_draws_the_chart_of_each_pair_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[str] = []
-    monkeypatch.setattr(comparing, "plot", lambda name, pairs: drawn.append(name) or plot(name, pairs))
+
+    def noted(name: str, pairs: Any) -> Any:
+        drawn.append(name)
+        return plot(name, pairs)
+
+    monkeypatch.setattr(comparing, "plot", noted)
     page = cast(Content, SimpleNamespace(inputs=read_inputs([two_settings(tmp_path / "run")]), trend=None))
     assert comparing.values(page) is None and ratios.values(page)
     assert sorted(drawn) == ["against0x0", "against0x1"], "two settings, and the control"
