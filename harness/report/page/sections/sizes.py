@@ -126,15 +126,15 @@ def scaling(inputs: Inputs, run: RunSeen, runs: int) -> Sized | None:
     backends = list(by_backend.values())
     titles = labels([(run, next(iter(arms.values()))) for arms in backends])
     common = [common_solved(list(arms.values())) for arms in backends]
+    whole = [{name: arms[name] for name in names if name in arms} for arms in backends]
+    shared = [
+        {name: arm.only(keys) for name, arm in arms.items() if arm.solves_any}
+        for arms, keys in zip(whole, common, strict=True)
+    ]
     charts = []
     for figure in FIGURES:
         curves, rows = [], []
-        for place, arms in enumerate(backends):
-            chosen = {
-                name: arms[name].only(common[place]) if figure.on_common else arms[name]
-                for name in names
-                if name in arms and (arms[name].solves_any or not figure.on_common)
-            }
+        for place, chosen in enumerate(shared if figure.on_common else whole):
             found = {name: figure.of(arm) for name, arm in chosen.items()}
             points = [(sizes[name], value) for name, value in found.items() if value is not None]
             curves.append(plots.Curve(place, titles[place], tuple(points)))
