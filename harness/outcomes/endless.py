@@ -33,16 +33,19 @@ class EndlessCounts:
             self.possible[kind] += counted.get(f"{kind}_places", 0) > 0
             self.endless[kind] += counted.get(f"{kind}_endless", 0) > 0
         self.by_spelling += counted.get("digits_by_spelling", 0) > 0
-        if (longest := counted.get("white_space_longest")) is not None:
-            self.longest_white_space = max(longest, self.longest_white_space or 0)
+        self._lengthen(counted.get("white_space_longest"))
 
     def merge(self, other: EndlessCounts) -> None:
         """Adds what was counted over other cases."""
         self.possible.update(other.possible)
         self.endless.update(other.endless)
         self.by_spelling += other.by_spelling
-        if other.longest_white_space is not None:
-            self.longest_white_space = max(other.longest_white_space, self.longest_white_space or 0)
+        self._lengthen(other.longest_white_space)
+
+    def _lengthen(self, longest: int | None) -> None:
+        """Takes in the longest run of white space that ended elsewhere."""
+        if longest is not None:
+            self.longest_white_space = max(longest, self.longest_white_space or 0)
 
     def share(self, kind: Kind) -> str:
         """Returns `endless/possible` cases of a kind; empty where none is possible."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,20 +30,17 @@ class Cold:
     values: Callable[[Line, Iterable[CaseSummary]], Group]
 
 
-def _compiles(line: Line, cases: Iterable[CaseSummary]) -> Group:
-    return [
-        np.array([case.compile_ns], np.int64)
-        for case in cases
-        if case.declared and case.compile_ns is not None
-    ]
+def _once(time: Literal["compile_ns", "first_fill_ns"]) -> Callable[[Line, Iterable[CaseSummary]], Group]:
+    """Returns what gathers this time, of which a case has one."""
+
+    def gathered(_: Line, cases: Iterable[CaseSummary]) -> Group:
+        times = (getattr(case, time) for case in cases if case.declared)
+        return [np.array([ns], np.int64) for ns in times if ns is not None]
+
+    return gathered
 
 
-def _first(line: Line, cases: Iterable[CaseSummary]) -> Group:
-    return [
-        np.array([case.first_fill_ns], np.int64)
-        for case in cases
-        if case.declared and case.first_fill_ns is not None
-    ]
+_compiles, _first = _once("compile_ns"), _once("first_fill_ns")
 
 
 def _fills(line: Line, cases: Iterable[CaseSummary]) -> Group:
