@@ -93,10 +93,9 @@ def walked_by_default() -> list[str]:
 def find_suite(wanted: str) -> Suite:
     """Returns a suite by name (`-` and `_` are the same), the folder or file of that path, or the pydantic
     model that `module:Model` names. Raises BadInput."""
-    for name in suite_names():
-        if name.replace("_", "-") == wanted.replace("_", "-"):
-            path = Path(str(files("harness.suites"))) / f"{name}.jsonl"
-            return replace(_suite_of_file(path), is_ours=True)
+    if name := _ours(wanted):
+        path = Path(str(files("harness.suites"))) / f"{name}.jsonl"
+        return replace(_suite_of_file(path), is_ours=True)
     if not wanted:
         raise UnknownSuite("a SUITE without a name; write . for the folder that you are in")
     path = Path(wanted)
@@ -117,6 +116,34 @@ def find_suite(wanted: str) -> Suite:
         f'unknown suite "{wanted}": no suite of that name, no such file or '
         f"folder{did_you_mean(wanted, suite_names())}"
     )
+
+
+def refuse_two_meanings(wanted: Iterable[str]) -> None:
+    """Raises BadInput for a word of the user's that names a suite of ours, and a folder of cases here too:
+    whichever were taken, some would take its outcomes for those of the other.
+
+    It is asked of what a user writes. What nobody named, or a record names, is ours without a question.
+    """
+    for name in wanted:
+        if _ours(name) and _is(Path(name).is_dir, name) and _has_cases(Path(name)):
+            raise BadInput(
+                f"{name} is a suite of ours, and a folder of cases here; write ./{name} for the folder, or "
+                "give the command in another folder for the suite"
+            )
+
+
+def _ours(wanted: str) -> str:
+    """Returns the name of our suite that is called so (`-` and `_` are the same); empty if none is."""
+    plain = wanted.replace("_", "-")
+    return next((name for name in suite_names() if name.replace("_", "-") == plain), "")
+
+
+def _has_cases(folder: Path) -> bool:
+    """Is any file of the folder read as cases? Not where it holds results of ours, or cannot be read."""
+    try:
+        return bool(files_of_cases(folder)[0])
+    except BadInput:
+        return False
 
 
 def unread_lines(suites: Iterable[Suite]) -> list[str]:

@@ -11,6 +11,7 @@ from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.cases.suite import refuse_two_meanings
 from harness.cli.advise import advised
 from harness.cli.experiment import (
     COMMAND,
@@ -57,6 +58,7 @@ def run(*suites: str | os.PathLike[str], resume: bool = False, **options: Any) -
         values[SUITES] = [_path(suite, SOURCE, SUITES) for suite in suites]
     saved = saved_words(top.commands[COMMAND], values, SOURCE, Path())
     named = saved.pop(SUITES, [])
+    refuse_two_meanings(named)
     words = [COMMAND, *named, *(word for part in saved.values() for word in part)]
     words += ["--resume"] if resume else []
     files = [name for name in named if name.endswith(EXPERIMENT)]

@@ -70,6 +70,9 @@ COMMANDS = (
 LISTS: dict[str, type] = {"suites": str, "workloads": str, "runs": Path}
 """The arguments that are lists of words, and the type of each word."""
 
+SOURCES = ("suites", "sources", "workloads")
+"""The arguments that name cases, by the commands that take them."""
+
 EXPERIMENT = ".toml"
 """How the name of a file ends that holds the options of a run."""
 
@@ -134,7 +137,8 @@ def _run(arguments: Sequence[str] | None) -> int:
                 f"{options.command} measures times, on one machine and in one go: leave "
                 f"{', '.join(SPREADING)} out"
             )
-        if files := [word for word in getattr(options, "suites", ()) if word.endswith(EXPERIMENT)]:
+        _refuse_two_meanings(options)
+        if files := _experiments(options):
             from harness.cli.experiment import with_experiment
 
             options = with_experiment(top, words, files)
@@ -152,6 +156,21 @@ def _run(arguments: Sequence[str] | None) -> int:
         stored = STORED if _has_begun(options) else ""
         going_on = _going_on(options) if stored or hasattr(end, "__notes__") else ""
         return _complain(f"{_told(end)}{stored}{going_on}", INCOMPLETE)
+
+
+def _refuse_two_meanings(options: argparse.Namespace) -> None:
+    """Raises BadInput for a suite that the command line names, where a folder of cases is called so too.
+    `advise` asks for sources, and takes the folder."""
+    if words := getattr(options, "suites", None) or getattr(options, "workloads", None):
+        from harness.cases.suite import refuse_two_meanings
+
+        refuse_two_meanings(words)
+
+
+def _experiments(options: argparse.Namespace) -> list[str]:
+    """Returns the files of an experiment among the sources of cases that the command line names."""
+    named = (getattr(options, name, None) or () for name in SOURCES)
+    return [word for words in named for word in map(str, words) if word.endswith(EXPERIMENT)]
 
 
 def _interruption(error: BaseException) -> KeyboardInterrupt | None:

@@ -181,6 +181,8 @@ def test_a_file_that_cannot_be_read_is_one_line(here: Path, capsys: pytest.Captu
         (["run", "latin.toml"], "latin.toml: not UTF-8"),
         (["run", "latin.toml", "none.toml"], "name one file"),
         (["measure", "latin.toml", "--backends", "reference"], "is for `grammarbench run`"),
+        (["advise", "latin.toml"], "is for `grammarbench run`"),
+        (["decode", "latin.toml", "--backends", "reference"], "is for `grammarbench run`"),
     ):
         assert main(words) == 2
         (line,) = capsys.readouterr().err.splitlines()

@@ -441,12 +441,14 @@ def test_a_declined_case_is_skipped_and_a_failure_of_ours_is_an_error(repository
     [
         (("--grammarbench-backend=nosuch",), 'there is no backend "nosuch"'),
         (("--grammarbench-suite=nosuch",), 'unknown suite "nosuch"'),
+        (("--grammarbench-suite=lark",), "lark is a suite of ours, and a folder of cases here"),
         (("--grammarbench-expect=nosuch.json",), "nosuch.json: cannot be read"),
     ],
 )
 def test_bad_input_ends_pytest_with_one_line(
     repository: pytest.Pytester, options: tuple[str, ...], said: str
 ) -> None:
+    repository.mkdir("lark").joinpath("mine.json").write_text('{"type": "object"}')
     config = repository.parseconfig(
         "--grammarbench-backend=reference", "--grammarbench-suite=cases.jsonl", *options
     )

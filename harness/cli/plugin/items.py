@@ -16,7 +16,7 @@ from harness.backend.registry import parse_specs
 from harness.backend.vocabulary import prepare_vocabulary
 from harness.cases.case import Case
 from harness.cases.names import unused_name
-from harness.cases.suite import find_suite, read_cases, walked_by_default
+from harness.cases.suite import find_suite, read_cases, refuse_two_meanings, walked_by_default
 from harness.cli.plugin import MARK
 from harness.cli.plugin.walks import Walks, Wrong, fresh_folder
 from harness.cli.streams import for_logs
@@ -47,6 +47,7 @@ def _collected(session: pytest.Session, config: pytest.Config) -> Iterator[pytes
     expect = config.getoption("grammarbench_expect")
     recorded = expected.read_record(Path(expect)) if expect else None
     effort, vocabularies, timeout_s = _settings(config, recorded)
+    refuse_two_meanings(config.getoption("grammarbench_suite") or ())
     asked = tuple(
         dict.fromkeys(
             config.getoption("grammarbench_suite")
