@@ -250,6 +250,19 @@ def test_what_befalls_a_backend_as_it_loads_is_its_own(fails: str, cause: str, t
         assert lost.signal == ("SIGABRT" if is_backends and fails == "dies" else "")
 
 
+@pytest.mark.parametrize("spoils", ["", "stdin", "descriptor", "children"])
+def test_what_a_backend_puts_in_the_place_of_stdin_or_of_a_handler_costs_no_child(spoils: str) -> None:
+    """The process ended with the first lost child, or did not know how it had ended."""
+    with Service(LOADER, {"spoils": spoils}, environment=FOUND) as service:
+        service.wait()
+        first = service._process
+        for _ in range(2):
+            with pytest.raises(Lost, match="killed by SIGABRT"):
+                service.ask({"harm": "aborts"}, seconds=10)
+            assert service.ask({"value": 7}, seconds=10)[0]["echo"]["value"] == 7
+        assert service._process is first, "another child of the same process"
+
+
 def test_what_is_not_to_be_had_is_the_users() -> None:
     with (
         Service(LOADER, {"fails": "input"}, environment=FOUND) as service,

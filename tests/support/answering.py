@@ -6,6 +6,7 @@ import os
 import signal
 import stat
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -23,12 +24,19 @@ def open_answering(
     helper: bool = False,
     harm: str = "none",
     loading: bool = False,
+    spoils: str = "",
 ) -> tuple[Handler, dict[str, Any]]:
     """Returns the handler, which answers on a thread of its own with `threads`, leaves a process running with
     `helper`, and does `harm` (a name of `HARM`) with every message that names none; or fails to load, as is
     asked, which with `loading` is noted as what the backend does."""
     if page is not None:
         page[LOADING] = loading
+    if spoils == "stdin":
+        sys.stdin = open(os.devnull)  # noqa: SIM115 - it stands there as long as the process lives
+    elif spoils == "descriptor":
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    elif spoils == "children":
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     if fails == "input":
         raise BadInput("there is no such thing")
     if fails == "raises":

@@ -86,6 +86,7 @@ def main(arguments: list[str]) -> None:
     forbid_network()
     if asked["page"] is not None:
         asked["arguments"]["page"] = memoryview(mmap.mmap(asked["page"], PAGE_BYTES)).cast("q")
+    orders = os.dup(0)  # a backend may put something else in the place of stdin, or close it
     try:
         handler, description = load(asked["loader"], asked["arguments"])
     except BaseException as error:
@@ -100,7 +101,7 @@ def main(arguments: list[str]) -> None:
     # process that the adapter started would go on with what a lost child had asked of it.
     has_helper = any(is_running(pid) for pid in descendants(getpid()))
     if asked["fork"] and threading.active_count() == 1 and not has_helper:
-        fork_children(lambda: serve(handler, request, reply, bell), request, control)
+        fork_children(lambda: serve(handler, request, reply, bell), request, control, orders)
     else:
         send(control, {"event": "child", "pid": getpid()})
         # A thread that the adapter began would keep the process from ending.

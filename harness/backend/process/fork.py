@@ -23,23 +23,36 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
 
-def fork_children(serve: Callable[[], None], request: int, control: int) -> None:
+def fork_children(serve: Callable[[], None], request: int, control: int, orders: int) -> None:
     """Fork a child that serves; tell of it and of its end on the control pipe; and fork the next one when a
-    line on stdin asks for it. Returns when stdin is closed.
+    line of `orders`, a duplicate of stdin, asks for it. Returns when that is closed.
 
     The client asks only after it has killed whatever a lost child left behind, so that it never kills the
-    next child by mistake.
+    next child by mistake. What the backend has put in the place of stdin, or does when a child ends, is
+    nothing to us.
     """
+    handler = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     while True:
         _drain(request)
         parent = os.getpid()
         child = os.fork()
         if child == 0:
+            if handler is not None:  # one of Python's, or none
+                signal.signal(signal.SIGCHLD, handler)
+            os.close(orders)
             serve_and_exit(partial(_serve_apart, serve, parent, control))
         send(control, {"event": "child", "pid": child})
         send(control, {"event": "exit", "pid": child, "status": _wait_for(child)})
-        if not sys.stdin.readline():
+        if not _line(orders):
             return
+
+
+def _line(descriptor: int) -> bytes:
+    """Returns the next line; what there is of one at the end."""
+    line = b""
+    while not line.endswith(b"\n") and (byte := os.read(descriptor, 1)):
+        line += byte
+    return line
 
 
 def _serve_apart(serve: Callable[[], None], parent: int, control: int) -> None:
