@@ -249,12 +249,15 @@ def _refuse_contradictions(options: argparse.Namespace, recorded: Recorded | Non
         from harness.backend.vocabulary import prepare_vocabulary
         from harness.backend.vocabulary.fetched import with_all
 
+        walked = list(map(prepare_vocabulary, with_all(options.vocabularies or recorded.vocabularies)))
         different = recorded.different(
             recorded.effort if options.effort is None else options.effort,
             recorded.decode if options.decode is None else options.decode,
             recorded.seed if options.seed is None else options.seed,
-            map(prepare_vocabulary, with_all(options.vocabularies or recorded.vocabularies)),
+            walked,
         )
+        if not different and (unknown := recorded.unrecorded(walked)):
+            different = f"recorded on {', '.join(recorded.vocabularies)}, and not on {', '.join(unknown)}"
         if different:
             raise BadInput(
                 f"{options.expect}: {different}; leave the option out, and the run is as recorded, or record "

@@ -219,6 +219,7 @@ def test_a_sample_asked_for_by_name_is_walked_said_and_proves_nothing(repository
     [
         (["--effort", "2"], "recorded with effort 0, walked with 2"),
         (["--vocabularies", "bytes"], "recorded on probe, walked on bytes"),
+        (["--vocabularies", "probe,bytes"], "recorded on probe, and not on bytes"),
         (["--seed", "7"], "recorded with seed 0, walked with 7"),
         (["--decode"], "recorded with decode false, walked with true"),
         (["--spellings"], "--spellings walks other instances"),

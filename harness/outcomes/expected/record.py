@@ -104,9 +104,14 @@ class Recorded:
         ]
         parts = differing("recorded", "walked", settings)
         walked = list(vocabularies)
-        if self.vocabularies and not set(walked) & set(self.vocabularies):
+        if self.vocabularies and len(self.unrecorded(walked)) == len(walked):
             parts.append(f"recorded on {', '.join(self.vocabularies)}, walked on {', '.join(walked)}")
         return "; ".join(parts)
+
+    def unrecorded(self, vocabularies: Iterable[str]) -> list[str]:
+        """Returns those of the vocabularies on which nothing is recorded, so that nothing could be proven
+        there; none where the record has no vocabulary."""
+        return [name for name in vocabularies if self.vocabularies and name not in self.vocabularies]
 
 
 def is_record(path: Path) -> bool:
