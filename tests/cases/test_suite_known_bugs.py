@@ -4,6 +4,7 @@ others."""
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from places import ROOT
 
@@ -65,3 +66,12 @@ def test_what_the_page_calls_fixed_or_present_agrees_with_the_outcomes() -> None
                 ), name
             if today.startswith("present"):
                 assert "**" in outcome, name
+
+
+def test_the_first_sentence_counts_the_cases_of_the_table() -> None:
+    table = lines_of_the_table()
+    first = (re.findall("^(?:fixed|present|declined)?", today)[0] for today, *_ in table.values())
+    states = Counter(first)
+    said = f"{len(table)} cases, {states['fixed']} are fixed, {states['present']} are present and "
+    assert f"{said}{states['declined']} are declined** in" in PAGE.replace("\n", " ")
+    assert f"of the other {states['']} the column *Today* says" in PAGE.replace("\n", " ")
