@@ -25,6 +25,8 @@ NEAR = 0.6
 """The likeness (difflib's ratio) from which on a key is taken for a misspelt one."""
 OPTIONS = {"draft": DRAFTS, "format": ("assert",)}
 """The options of a case, each with its values."""
+OPENAPI = ("openapi", "swagger")
+"""The keys by which a file of OpenAPI says its version. Its second has `definitions`, as schemas have."""
 HELD: dict[str, type | UnionType] = {"schema": dict | bool, "structural_tag": dict, "choice": list}
 """What a case's grammar is in JSON, where it is not text."""
 
@@ -48,6 +50,11 @@ def cases_from_json(
         unheld[place] = None
     elif isinstance(value, dict) and (GRAMMAR_KEYS.keys() & value.keys() or "tests" in value):
         yield _case(value, stem, where, draft)
+    elif isinstance(value, dict) and any(isinstance(value.get(key), str) for key in OPENAPI):
+        raise BadInput(
+            f"{where} is a file of OpenAPI, which is not read; take each schema out of it "
+            "(components.schemas, or definitions in version 2) into a file of its own"
+        )
     elif isinstance(value, bool) or value == {} or is_schema(value):
         yield _case_of_schema(value, stem, draft)
     else:

@@ -341,6 +341,14 @@ BAD: dict[str, tuple[Any, str]] = {
         'no value "draft07"; did you mean "draft7"?',
     ),
     "list.json": (["a"], "case 1 is a string"),
+    "swagger.json": (
+        {"swagger": "2.0", "info": {"title": "x"}, "definitions": {"A": {"type": "object"}}},
+        "swagger.json is a file of OpenAPI, which is not read",
+    ),
+    "openapi.json": (
+        {"openapi": "3.1.0", "info": {"title": "x"}, "components": {"schemas": {"A": {"type": "object"}}}},
+        "openapi.json is a file of OpenAPI, which is not read; take each schema out of it (comp",
+    ),
     "schema.yaml": ("type: object\nproperties: {}\n", "YAML is not read; convert it to JSON"),
     "json.yml": ('{"type": }', "json.yml:1:10: malformed JSON"),
 }
