@@ -80,11 +80,16 @@ class MeasureEngine:
     clocks: dict[str, int] = field(default_factory=dict)
 
     def fork(self, traces: Sequence[Trace], arms: Sequence[MeasuredArm], *, confirming: bool = False) -> None:
-        """Run all rounds over these cases, in fresh processes for these arms."""
+        """Runs all rounds over these cases, in fresh processes for these arms. An arm that was lost in every
+        case is not loaded again: one that hangs as it loads would be waited for in each fork."""
         number, self.next_fork = self.next_fork, self.next_fork + 1
         self.is_extra = number >= self.profile.forks and not confirming
         began = time.monotonic()
-        running = [self._start(arm, number) for arm in arms]
+        running = [
+            one
+            for one in (self._start(arm, number) for arm in arms)
+            if any(self._owes(one, trace) for trace in traces)
+        ]
         try:
             for running_arm in running:
                 running_arm.service.start()

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
@@ -21,6 +22,7 @@ from places import SUPPORT
 
 from harness.backend.arm import Arm
 from harness.backend.grammar import CompiledGrammar, Grammar
+from harness.backend.process.service import Service
 from harness.cli.main import main
 from harness.errors import BadInput
 from harness.measure import arm as arm_module
@@ -170,7 +172,18 @@ def test_an_arm_that_is_lost_costs_its_case_only(
     suite: Path, tmp_path: Path, name: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("harness.measure.engine.PATIENCE_SECONDS", 0.5)
-    measure(suite, tmp_path / "m", f"miniatures:Reference,miniatures.measured:{name}", "--timeout", "0.5")
+    loaded: Counter[str] = Counter()
+    start = Service.start
+
+    def noted(service: Service) -> None:
+        if service.loader == "harness.measure.arm:load_arm":
+            loaded[service.arguments["spec"]] += 1
+        start(service)
+
+    monkeypatch.setattr(Service, "start", noted)
+    wrong = f"miniatures.measured:{name}"
+    measure(suite, tmp_path / "m", f"miniatures:Reference,{wrong}", "--timeout", "0.5", "--forks", "2")
+    assert loaded == {"miniatures:Reference": 2 * 2, wrong: 1}, "lost in every case, it is not loaded again"
     recorded = read_measurement(tmp_path / "m")
     lost = [each for each in recorded.others if each["kind"] == "lost"]
     figures = Figures(recorded)
