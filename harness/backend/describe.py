@@ -303,13 +303,16 @@ def _arm(spec: BackendSpec, is_made: bool) -> Arm:
 
 def _made(spec: BackendSpec) -> Adapter | None:
     """Returns the adapter, bound to a vocabulary of 257 tokens; None if it cannot be made with that. Perhaps
-    it can with the run's vocabulary: its worker will tell. Raises BadInput."""
+    it can with the run's vocabulary: its worker will tell. Raises BadInput where the user gave options, whose
+    values a ValueError is taken to be about."""
     from harness.backend.registry import make
     from harness.backend.vocabulary import byte_vocabulary
 
     try:
         return make(spec, byte_vocabulary())
     except ValueError as error:
+        if not spec.options:
+            return None
         raise BadInput(f'backend "{spec}": {error}') from error
     except BadInput:
         raise

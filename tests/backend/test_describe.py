@@ -190,6 +190,17 @@ def test_an_adapter_that_is_made_with_a_wrong_field_is_bad_input(folder: Path) -
         describe(["mine"], ["bytes"])
 
 
+def test_a_backend_that_refuses_few_tokens_is_only_refused_with_its_options(folder: Path) -> None:
+    plug_in(folder, "mine")
+    code = (folder / "mine.py").read_text()
+    made = "if vocabulary.size < 300:\n            raise ValueError('too few ids')\n        "
+    (folder / "mine.py").write_text(code.replace("super()", f"{made}super()"))
+    (arm,) = describe(["mine"], ["bytes"]).arms
+    assert arm.backend == "mine"
+    with pytest.raises(BadInput, match='"mine:size=2": too few ids'):
+        describe(["mine:size=2"], ["bytes"])
+
+
 @pytest.mark.parametrize("name", ["exits", "nameless", "texts", "unknown"])
 def test_a_broken_adapter_that_is_named_is_bad_input(folder: Path, name: str) -> None:
     wrong, problem = WRONG[name]
