@@ -85,11 +85,8 @@ class MeasureEngine:
         number, self.next_fork = self.next_fork, self.next_fork + 1
         self.is_extra = number >= self.profile.forks and not confirming
         began = time.monotonic()
-        running = [
-            one
-            for one in (self._start(arm, number) for arm in arms)
-            if any(self._owes(one, trace) for trace in traces)
-        ]
+        asked = [self._start(arm, number) for arm in arms]
+        running = [one for one in asked if any(self._owes(one, trace) for trace in traces)]
         try:
             for running_arm in running:
                 running_arm.service.start()
@@ -99,13 +96,9 @@ class MeasureEngine:
             with elsewhere(self.measurement.cpu):
                 self._rounds(number, running, traces)
             measured = time.monotonic()
-            line = {
-                "fork": number,
-                "confirming": confirming,
-                "load_s": loaded - began,
-                "measure_s": measured - loaded,
-            }
-            self.recorder.append("fork", {**line, "clock_ns": self.clocks})
+            took = {"load_s": loaded - began, "measure_s": measured - loaded}
+            line = {"fork": number, "confirming": confirming, **took, "clock_ns": self.clocks}
+            self.recorder.append("fork", line)
             self.say(
                 f"fork {number + 1}: {loaded - began:.0f} s to load, {measured - loaded:.0f} s to measure"
             )
