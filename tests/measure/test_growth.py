@@ -23,7 +23,7 @@ from harness.backend.vocabulary import load_vocabulary
 from harness.cli.main import main
 from harness.errors import BadInput
 from harness.measure import passes
-from harness.measure.growth import conclude, record, session, show
+from harness.measure.growth import asking, conclude, record, session, show
 from harness.measure.growth import handler as handler_module
 from harness.measure.growth.axes import Axis, GrownCase, axes, chosen_axes, different_schema
 from harness.measure.growth.conclude import FIGURES, Conclusion, concluded
@@ -291,7 +291,7 @@ def test_a_backend_of_two_to_the_n_is_killed_and_not_asked_again() -> None:
 def test_quick_sizes_are_compiled_in_several_children_and_slow_ones_once() -> None:
     service = FakeService(lambda n: 2e5 * n)
     measured = {point.size: point for point in along(service)}
-    assert len(measured[1].compile_ns) == session.CHILDREN
+    assert len(measured[1].compile_ns) == asking.CHILDREN
     assert len(measured[1024].compile_ns) == 1
     assert service.children == len(service.asked), "every compile has a fresh child"
     found = concluded("probe", "enum", "a", FIGURES["compile"], list(measured.values()))
@@ -474,6 +474,27 @@ def test_an_arm_that_does_not_load_is_waited_for_once(lost: Lost, status: str, w
     resumed = session.GrowthSession(asked, recorder, print, running.points, running.blocks)  # type: ignore[arg-type]
     resumed._along(service, asked.arms[0], "probe", 1, known["tools"])  # type: ignore[arg-type]
     assert (DoesNotLoad.waited == before) == (status != "harness_error"), "a load of the backend's is final"
+
+
+def test_a_failure_of_ours_does_not_stay_where_the_arm_does_not_load_at_last() -> None:
+    """The screen said that --resume measures it anew, after every --resume."""
+    recorder, asked = ListRecorder(), plan(2, axes=("enum", "nesting", "schemas"))
+    name = asked.arms[0].name
+    ours = [
+        replace(points("harness_error")[0], fork=fork, axis=axis, arm=name)
+        for fork in (0, 1)
+        for axis in ("enum", "nesting")
+    ]
+    lost = [Block(fork, name, "probe", 0, 0, "harness_error", text="killed") for fork in (0, 1)]
+    running = session.GrowthSession(asked, recorder, lambda _: None, ours, lost)  # type: ignore[arg-type]
+    service = DoesNotLoad(Lost("it does not load: RuntimeError: no", "backend", "load"))
+    for fork in range(2):
+        for axis in ("enum", "nesting"):
+            running._along(service, asked.arms[0], "probe", fork, axes()[axis])  # type: ignore[arg-type]
+        running._schemas(service, asked.arms[0], "probe", fork)  # type: ignore[arg-type]
+    assert {point.status for point in running.points} == {"error"}
+    last = {block.fork: block.status for block in running.blocks}
+    assert last == {0: "error", 1: "error"}
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,11 @@ from harness.backend.process.service import Service
 from harness.backend.registry import BackendSpec
 from harness.diagnose.bisect.outcome import Unproven, without_version
 from harness.errors import BadInput, did_you_mean
+from harness.measure.growth.asking import SLOW_NS, measured_point
 from harness.measure.growth.axes import Axis, axes
 from harness.measure.growth.conclude import FIGURES, Figure
 from harness.measure.growth.record import Point
-from harness.measure.growth.session import LOADER, SLOW_NS, measured_point
+from harness.measure.growth.session import LOADER
 from harness.measure.growth.show import amount
 from harness.running.limits import MEMORY_GB
 from harness.text import counted, one_line

@@ -10,17 +10,16 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 from harness.backend.arm import arm, arm_names, version_key
 from harness.backend.describe import Description, describe
 from harness.backend.environments.build import resolve
-from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
 from harness.backend.registry import parse_specs
 from harness.backend.vocabulary import prepare_vocabulary
 from harness.backend.vocabulary.fetched import with_all
 from harness.errors import BadInput
+from harness.measure.growth.asking import SLOW_NS, loaded, measured_point, schemas_block
 from harness.measure.growth.axes import SCHEMAS, Axis, axes
 from harness.measure.growth.record import (
     Block,
@@ -29,7 +28,6 @@ from harness.measure.growth.record import (
     GrowthRecorder,
     Point,
     has_growth,
-    lost_status,
     read_growth,
 )
 from harness.rows.folder import locked, make_writable, now
@@ -38,33 +36,12 @@ from harness.text import one_line
 
 LOADER = "harness.measure.growth.handler:load_growth"
 
-PASSES = 3
-"""Warm passes over the output; the first pass after a compile is cold, and is not one of them."""
-
-WALKED = 256
-"""The number of tokens of a long output for each of which the walk along it has the whole deadline."""
-
-CHILDREN = 3
-"""Fresh children in which a quick size is compiled in one fork."""
-
-QUICK_NS = 100_000_000
-"""Nanoseconds of a compile. A size that compiles faster is compiled in CHILDREN children of a fork, a slower
-one in one."""
-
-SLOW_NS = 1_000_000_000
-"""Nanoseconds of a compile. A size that compiles more slowly is measured in the first fork only, and is not
-compiled a second time."""
-
 BLOCK = 500
 """The number of different schemas after each of which the memory of the process is looked at."""
 
 SCHEMAS_SECONDS = 6.0
 """For each second of the deadline, the seconds of processor time that all different schemas of an arm may
 take."""
-
-PATIENCE = 60.0
-"""How often the deadline in seconds of wall time is that in processor time: on a busy machine a process gets
-a share only, and one that sleeps uses none."""
 
 TIME_IS_UP = "the time for all schemas was up"
 
@@ -206,8 +183,13 @@ class GrowthSession:
         more. A failure of ours ends this fork only, and what is stored of one is measured anew."""
         sizes = axis.sizes(self.plan.most)
         if (failed := self.unloaded.get((one.name, vocabulary))) is not None:
-            if not any(point.key[1:4] == (one.name, vocabulary, axis.name) for point in self.points):
+            stored = [point for point in self.points if point.key[1:4] == (one.name, vocabulary, axis.name)]
+            if not stored:
                 self._add(replace(failed, fork=fork, axis=axis.name, size=min(sizes)))
+            for point in stored:
+                if point.status == "harness_error":  # which was to be measured anew, and cannot be
+                    self.points.remove(point)
+                    self._add(replace(failed, fork=point.fork, axis=axis.name, size=point.size))
             return
         for size in sizes:
             stored = self._stored(one, vocabulary, axis.name, size)
@@ -281,12 +263,17 @@ class GrowthSession:
         written down, and for a failure of the backend's in the first fork only."""
         failed = self.unloaded.get((one.name, vocabulary))
         if failed is None:
-            failed = _loaded(service, Point(fork, one.name, vocabulary, SCHEMAS, 1, "ok"))
+            failed = loaded(service, Point(fork, one.name, vocabulary, SCHEMAS, 1, "ok"))
             if failed.status == "ok":
                 return True
             self._note_load(failed)
-        elif any((block.arm, block.vocabulary) == (one.name, vocabulary) for block in self.blocks):
-            return False
+        else:
+            stored = [
+                block for block in self.blocks if (block.arm, block.vocabulary) == (one.name, vocabulary)
+            ]
+            ours = [block for block in stored if block.status == "harness_error" and block.fork == fork]
+            if not ours and any(block.status != "harness_error" for block in stored):
+                return False
         self._add_block(Block(fork, one.name, vocabulary, 0, 0, failed.status, failed.cause, failed.text))
         return False
 
@@ -303,94 +290,3 @@ def _is_end(point: Point) -> bool:
 def _is_final(point: Point) -> bool:
     """Is a point one that further forks do not measure again, because it ended the arm or took long?"""
     return _is_end(point) or (point.status == "ok" and min(point.compile_ns) > SLOW_NS)
-
-
-def measured_point(service: Service, point: Point, timeout_s: float) -> Point:
-    """Returns the point as measured in fresh children of the service."""
-    point = _loaded(service, point)
-    if point.status != "ok":
-        return point
-    for _ in range(CHILDREN):
-        service.renew()
-        point = _compiled(service, point, timeout_s)
-        if point.status != "ok":
-            return point
-        if point.wall_ns[-1] > QUICK_NS:
-            break
-    walk_s = timeout_s * max(1.0, point.size / WALKED) if axes()[point.axis].is_position else timeout_s
-    answer, point = _asked(service, point, "walk", walk_s, passes=PASSES)
-    if answer is None:
-        return point
-    point = replace(point, mask_ns=tuple(answer["mask_ns"]), refused_at=answer["refused_at"])
-    if answer["raised"]:
-        return replace(point, status="error", phase="walk", text=answer["raised"])
-    if point.compile_ns[-1] > SLOW_NS:
-        return point
-    answer, point = _asked(service, point, "again", 3 * timeout_s)
-    if answer is None:
-        return point
-    point = replace(point, again_ns=answer["again_ns"], cached_ns=answer["cached_ns"])
-    return replace(point, status="error", phase="again", text=answer["raised"]) if answer["raised"] else point
-
-
-def _loaded(service: Service, point: Point) -> Point:
-    """Returns the point as it was once the service is ready, for before that there is no child to be renewed;
-    or the point with what ended the loading."""
-    try:
-        service.wait()
-    except Lost as lost:
-        return replace(point, status=lost_status(lost), phase="load", cause=lost.cause, text=str(lost)[:300])
-    return point
-
-
-def _compiled(service: Service, point: Point, timeout_s: float) -> Point:
-    answer, point = _asked(service, point, "compile", timeout_s, axis=point.axis, size=point.size)
-    if answer is None:
-        return point
-    if answer["status"] != "ok":
-        return replace(point, status=answer["status"], phase="compile", text=answer["text"])
-    return replace(
-        point,
-        compile_ns=(*point.compile_ns, answer["compile_ns"]),
-        wall_ns=(*point.wall_ns, answer["wall_ns"]),
-        first_fill_ns=(*point.first_fill_ns, answer["first_fill_ns"]),
-        memory_bytes=(*point.memory_bytes, answer["memory_bytes"]),
-        grammar_bytes=answer["grammar_bytes"],
-    )
-
-
-def _asked(
-    service: Service, point: Point, phase: str, seconds: float, **arguments: Any
-) -> tuple[dict[str, Any] | None, Point]:
-    """Returns the answer and the point as it was, or no answer and the point with what ended it."""
-    try:
-        answer, _ = service.ask({"op": phase, "cpu_s": seconds, **arguments}, seconds=PATIENCE * seconds)
-    except Lost as lost:
-        status, cause, text = lost_status(lost), lost.cause, str(lost)[:300]
-        if lost.signal == "SIGXCPU":
-            cause, text = "timeout", f"killed after {seconds:g} s of processor time"
-        return None, replace(point, status=status, phase=phase, cause=cause, text=text)
-    return answer, point
-
-
-def schemas_block(service: Service, block: Block, count: int, seconds: float) -> tuple[Block, float]:
-    """Returns the block as measured in the service's present child, and the seconds of
-    processor time that it took."""
-    seconds = max(seconds, 0.0)
-    try:
-        answer, _ = service.ask(
-            {"op": "schemas", "first": block.first, "count": count, "seconds": seconds},
-            seconds=PATIENCE * (seconds + 10),
-        )
-    except Lost as lost:
-        return replace(block, status=lost_status(lost), cause=lost.cause, text=str(lost)[:300]), 0.0
-    block = replace(
-        block,
-        status=answer["status"],
-        text=answer["text"],
-        done=answer["done"],
-        rss_bytes=answer["rss_bytes"],
-        compile_ns=answer["compile_ns"],
-        first_again_ns=answer["first_again_ns"],
-    )
-    return block, answer["cpu_s"]
