@@ -374,6 +374,7 @@ def test_a_library_is_tried_with_the_settings_that_the_engine_gives_it() -> None
         assert offer.as_set("xgrammar") == "xgrammar:open_objects=false"
         assert offer.as_set("xgrammar==0.2.8,reference") == "xgrammar==0.2.8:open_objects=false,reference"
         assert offer.as_set("xgrammar:whitespace=compact") == "xgrammar:whitespace=compact"
+        assert offer.as_set("xgrammar,xgrammar:open_objects=false") == "xgrammar:open_objects=false"
 
 
 def test_an_engine_whose_backend_cannot_be_loaded_is_not_only_unknown() -> None:

@@ -310,7 +310,7 @@ def test_a_change_without_a_figure_in_fresh_forks_is_not_confirmed(tmp_path: Pat
     assert fill_of(concluded(tmp_path / "o"), head="other").verdict == "regressed", "it is no change"
 
 
-def test_per_token_figures_are_the_minimum_over_everything(tmp_path: Path) -> None:
+def test_per_token_figures_are_the_minimum_over_whole_forks(tmp_path: Path) -> None:
     write_measurement(
         tmp_path, {REFERENCE: lambda metric, fork, number: 1 + fork + number, COPY: steady(1)}, forks=3
     )

@@ -22,7 +22,8 @@ from harness.outcomes.compare.counts import other_texts
 
 OTHER_MASKS = {"toy==2": {"masks_sha256": "11", "allowed": 8, "forced_bytes": 2}}
 LINE = (
-    "masks and other counts of 1 case are not compared: the runs do not have the same text and options of it"
+    "masks and other counts of 1 case are not compared: the runs do not show that its text and options are "
+    "the same"
 )
 GRAMMAR = Grammar("regex", "[0-9]{2,300}")
 CASE = Case(case_id(GRAMMAR), "digits", GRAMMAR, (Instance("test 1", b"0123", True),))
@@ -40,7 +41,7 @@ def test_masks_gate_along_the_same_text_only(
     head = measured_run(tmp_path / "head", 1.0, counts=OTHER_MASKS, texts=texts)
     assert main(["compare", str(base), str(head), "--gate"]) == code
     said = " ".join(capsys.readouterr().out.split())
-    line = LINE.replace("1 case", "2 cases").replace("of it", "of them")
+    line = LINE.replace("1 case", "2 cases").replace("its", "their")
     assert (line in said) is bool(texts) and ("masks that differ" in said) is not bool(texts)
 
 

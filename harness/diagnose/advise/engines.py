@@ -32,7 +32,8 @@ class Offer:
             return backends
         options = {spec.name: spec.options for spec in map(parse_spec, self.arms)}
         named = parse_specs(backends)
-        return ",".join(str(replace(one, options=one.options or options.get(one.name, ()))) for one in named)
+        as_set = (str(replace(one, options=one.options or options.get(one.name, ()))) for one in named)
+        return ",".join(dict.fromkeys(as_set))  # one may have been named both ways
 
 
 def engines(entries: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -107,18 +107,18 @@ def _digest(recorded: Recorded, trace: Trace) -> str:
 
 
 def uncompared_counts(base: Side, head: Side) -> str:
-    """Says in a line in how many cases the counts are not compared, because the texts are not the same; empty
-    if there is none."""
+    """Says in a line in how many cases the counts are not compared, because the texts are not known to be the
+    same; empty if there is none."""
     old, new = base.recorded, head.recorded
     if old is None or new is None or old.measurement.vocabulary != new.measurement.vocabulary:
         return ""
     others = other_texts(old, new) & counts_of(old, base.name).keys() & _lines_of(new, head.name).keys()
     if not others:
         return ""
-    them = "it" if len(others) == 1 else "them"
+    them = "its" if len(others) == 1 else "their"
     return (
-        f"masks and other counts of {counted(len(others), 'case')} are not compared: the runs do not have "
-        f"the same text and options of {them}"
+        f"masks and other counts of {counted(len(others), 'case')} are not compared: the runs do not show "
+        f"that {them} text and options are the same"
     )
 
 
