@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from harness.backend.process.process import PIPE_BYTES
 from harness.cases.plan import Plan
+from harness.errors import BadInput
 from harness.running import worker_process
 from harness.running.recorder import Recorder
 from harness.running.slot import Slot
@@ -34,12 +35,14 @@ def run_all(assignment: Assignment, jobs: int, fork: bool = hasattr(os, "fork"))
     gets the next case.
 
     Without `fork` a lost child is a lost worker, and the next case waits until another one has loaded.
+    Raises BadInput, once all others are walked, where an arm needs what is not here.
     """
     coordinator = Coordinator(assignment, fork)
     try:
         for _ in coordinator.turns(jobs):
             pass
         coordinator.recorder.report(at_once=True)
+        coordinator.refuse_missing()
     finally:
         coordinator.close()
 
@@ -62,6 +65,12 @@ class Coordinator:
         self.slots.clear()
         self.recorder.close()
         self._selector.close()
+
+    def refuse_missing(self) -> None:
+        """Raises BadInput where an arm needs what is not here, such as a library: its cases are not walked,
+        and `--resume` goes on with them."""
+        if missing := dict.fromkeys(work.missing for work in self._works if work.missing):
+            raise BadInput("; ".join(missing))
 
     def hand(self, plan: Plan, writer: Sink) -> None:
         """Have the further turns walk another plan of the same file of cases, and write elsewhere."""

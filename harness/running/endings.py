@@ -4,13 +4,14 @@ lost."""
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 from typing import Any
 
-from harness.backend.process.lost import CLOSED, Lost, lost_by_status
+from harness.backend.process.lost import CLOSED, Lost, lost_by_status, lost_in_memory
 from harness.backend.process.system import how_it_ended, signal_name
 from harness.rows.row import Finding, Status
 from harness.running.work import Ending, Task
-from harness.running.worker_process import Worker, loads_backend, position, works_for_us
+from harness.running.worker_process import Worker, bytes_of_ours, loads_backend, position, works_for_us
 from harness.text import one_line
 
 LEFT, CHANGED = "left_process_behind", "changed_its_process"
@@ -93,16 +94,20 @@ def of_failed_load(worker: Worker, text: str) -> Ending:
     return Ending("backend_error" if loads_backend(worker) else "harness_error", "load", text)
 
 
-def of_missing_input(text: str) -> Ending:
-    """Returns the ending of every case of an arm of which a part is not to be had with the run's vocabulary,
-    as a library that is imported for that alone: it is not installed, and that is nothing of the backend."""
-    return Ending("harness_error", "load", one_line(text))
+def lost_in_memory_of(worker: Worker, limit_bytes: int) -> Lost:
+    """Returns the loss of a child that was killed because its resident memory passed the limit, which is ours
+    where the process had passed it without the backend."""
+    lost, ours = lost_in_memory(limit_bytes), bytes_of_ours(worker)
+    if ours < limit_bytes:
+        return lost
+    text = f"{lost.text}: --memory is too small, {ours / 1e9:.2g} GB are taken without the backend"
+    return replace(lost, text=text, whose="harness")
 
 
 def of_large_load(worker: Worker, lost: Lost) -> Ending:
     """Returns the ending of every case of an arm whose child was killed for its memory before it took its
     first case: it had nothing but what was loaded."""
-    text = f"{lost.text} before its first case: the backend alone takes more than --memory allows"
+    text = f"{lost.text}, before its first case"
     return Ending(status_of_loss(lost, works_for_us(worker)), "load", text)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.backend.process import system
 from harness.backend.process.channel import BrokenChannel
-from harness.backend.process.lost import Lost, lost_by_closing, lost_in_memory, lost_in_time
+from harness.backend.process.lost import Lost, lost_by_closing, lost_in_time
 from harness.backend.process.system import signal_name, wait_status
 from harness.errors import BadInput
 from harness.rows.row import Status
@@ -111,7 +111,7 @@ class Slot:
             if not message["input"]:
                 self.work.note_load_failure(endings.of_failed_load(self.worker, text))
             elif worker_process.loads_backend(self.worker):  # the other arms are walked all the same
-                self.work.note_load_failure(endings.of_missing_input(text))
+                self.work.note_missing(text)
             else:
                 raise BadInput(text)
         elif event == "child":
@@ -229,7 +229,7 @@ class Slot:
             if self.task is task and now == heard:
                 self._kill(lost_in_time(seconds))
         elif task.peak_rss_bytes > limits.memory_bytes:
-            self._kill(lost_in_memory(limits.memory_bytes))
+            self._kill(endings.lost_in_memory_of(self.worker, limits.memory_bytes))
 
     def _kill(self, why: Lost) -> None:
         assert self.task is not None

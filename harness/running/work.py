@@ -66,6 +66,8 @@ class Work:
     is_full: bool = False
     """Whether no worker is started beside another one: one could not load there, as where a licence or the
     memory is for one process."""
+    missing: str = ""
+    """What this arm needs and this machine lacks, as a library: its cases are then left for `--resume`."""
 
     def note_load_failure(self, ending: Ending) -> None:
         """Takes it that a worker could not load: every case ends so, unless another worker is there, which
@@ -74,6 +76,15 @@ class Work:
             self.is_full = True
         else:
             self.load_failure = ending
+
+    def note_missing(self, text: str) -> None:
+        """Takes it that a worker lacks something: no case is walked any more, and none is written, unless
+        another worker is there, which then walks them alone."""
+        if self.workers > 1:
+            self.is_full = True
+        else:
+            self.missing = text
+            self.cases.clear()
 
     def gains_by_another(self, now: float) -> bool:
         """Would another worker still find cases once it has loaded, by the time that cases took so far? A

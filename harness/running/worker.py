@@ -9,6 +9,7 @@ waiting (`harness.running.worker_process`).
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -20,6 +21,7 @@ from harness.backend.grammar import Adapter
 from harness.backend.process.child import Answering, Streaming
 from harness.backend.process.fork import peak_rss, reset_peak_rss
 from harness.backend.process.state import ProcessState, stop_alarms
+from harness.backend.process.system import rss_bytes
 from harness.backend.registry import make, parse_specs
 from harness.backend.vocabulary import load_vocabulary
 from harness.cases.case import Case, Instance
@@ -29,7 +31,7 @@ from harness.errors import describe, is_slip_of_ours
 from harness.rows.row import BROKEN, OUT_OF_TIME, Status
 from harness.running.limits import Limits
 from harness.walk.replay import Compiled, Observation, compile_grammar, first_mask, walk
-from harness.walk.watched import IS_OURS, LOADS, PHASES, Progress, note_collections
+from harness.walk.watched import IS_OURS, LOADS, OURS_BYTES, PHASES, Progress, note_collections
 
 
 def open_worker(
@@ -38,10 +40,11 @@ def open_worker(
     """Returns what serves the cases of that file with one backend and one vocabulary.
 
     Vocabulary and checks are ours: whatever goes wrong with them is not the backend's, and the cell LOADS
-    says while it is.
+    says while it is; the cell OURS_BYTES, how much memory they take.
     """
     wanted = Limits(**{**limits, "only": tuple(limits["only"])})
     loaded = load_vocabulary(vocabulary)
+    page[OURS_BYTES] = rss_bytes(os.getpid())
     page[LOADS] = 1
     (backend,) = parse_specs(spec)
     try:
@@ -51,7 +54,9 @@ def open_worker(
         raise
     page[LOADS], page[IS_OURS] = 0, adapter.is_ours
     if wanted.made:
+        before = rss_bytes(os.getpid())
         prepare(adapter.vocabulary, decode=wanted.decode)
+        page[OURS_BYTES] += max(0, rss_bytes(os.getpid()) - before)
     return Streaming(partial(_begin, adapter, Path(cases), wanted, page)), {}
 
 

@@ -20,7 +20,7 @@ from harness.backend.process.process import Process, Start, start
 from harness.rows.row import Before
 from harness.running.limits import Limits
 from harness.running.work import Work
-from harness.walk.watched import COLLECTION, IS_OURS, LOADS, OURS, PHASES
+from harness.walk.watched import COLLECTION, IS_OURS, LOADS, OURS, OURS_BYTES, PHASES
 
 NAMED = 3
 """How many of the cases that a child has served before another one are named where that one fails."""
@@ -103,3 +103,8 @@ def works_for_us(worker: Worker, collecting: int | None = None) -> bool:
 def loads_backend(worker: Worker) -> bool:
     """Is our own code in place, so that whatever happens while the worker loads is the backend's?"""
     return bool(worker.process.page[LOADS])
+
+
+def bytes_of_ours(worker: Worker) -> int:
+    """Returns the resident bytes that the worker held without the backend; 0 where it is not known."""
+    return worker.process.page[OURS_BYTES]

@@ -41,7 +41,8 @@ between two calls."""
 
 Progress: TypeAlias = "memoryview[int]"
 """Cells shared with the coordinator, so that it knows the position of a lost child, and whether a child gets
-on: `[phase, instance, token, tokens, calls begun, IS_OURS, LOADS, COLLECTION]`."""
+on: `[phase, instance, token, tokens, calls begun, IS_OURS, LOADS, COLLECTION,
+OURS_BYTES]`."""
 
 IS_OURS = 5
 """The cell that is 1 if the backend's code is ours."""
@@ -50,7 +51,10 @@ LOADS = 6
 COLLECTION = 7
 """The cell with the number of the collection of cycles that Python is making; 0 while it makes none. Objects
 of a backend may be destroyed in it wherever code of ours is at work."""
-CELLS = 8
+OURS_BYTES = 8
+"""The cell with the resident bytes that are ours once the backend is loaded: the interpreter, the vocabulary
+and what the checks need of it; 0 where the system does not tell."""
+CELLS = 9
 
 _CHECK, _ORACLE = PHASES.index("check"), PHASES.index("oracle")
 

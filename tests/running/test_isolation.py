@@ -38,7 +38,7 @@ from harness.running.limits import Limits
 from harness.running.slot import Slot
 from harness.running.work import Assignment, Ending, Suspicion, Task, Work
 from harness.running.worker_process import Worker
-from harness.walk.watched import IS_OURS, LOADS, PHASES
+from harness.walk.watched import IS_OURS, LOADS, OURS_BYTES, PHASES
 
 pytestmark = pytest.mark.usefixtures("importable_miniatures")
 
@@ -474,7 +474,7 @@ def test_the_next_case_starts_soon_after_a_kill(tmp_path: Path) -> None:
 
 def stand_in(phase: str = "", *, ours: bool = False, loads: bool = False, printed: str = "") -> Any:
     """Returns a worker whose child is in this phase, at the third of four tokens of the second instance."""
-    page = [PHASES.index(phase) if phase else -1, 1, 2, 4, 0, 0, 0, 0]
+    page = [PHASES.index(phase) if phase else -1, 1, 2, 4, 0, 0, 0, 0, 0]
     page[IS_OURS], page[LOADS] = ours, loads
     return SimpleNamespace(process=SimpleNamespace(page=page, printed_text=lambda: printed))
 
@@ -691,13 +691,36 @@ def test_a_backend_that_is_too_large_once_it_is_loaded_is_not_loaded_again(ours:
     told.give(5, killed=lost_in_memory(GIGABYTE))
     told.look_after(slot.STUCK_SECONDS + 1)
     (ending,) = told.ended
-    assert (ending.status, ending.phase) == (status, "load") and "--memory" in ending.text
+    assert (ending.status, ending.phase) == (status, "load") and "GB of resident memory" in ending.text
     assert told.slot.is_closing and told.work.load_failure == ending
     served = Told()
     served.slot.ready, served.worker.served = True, 1
     served.give(5, killed=lost_in_memory(GIGABYTE))
     served.look_after(slot.STUCK_SECONDS + 1)
     assert not served.ended and served.work.load_failure is None, "it may be what the cases before have left"
+
+
+@pytest.mark.parametrize(("ours", "status"), [(GIGABYTE - 1, "oom"), (GIGABYTE, "harness_error")])
+def test_a_backend_is_not_blamed_for_memory_that_is_taken_without_it(
+    monkeypatch: pytest.MonkeyPatch, ours: int, status: str
+) -> None:
+    monkeypatch.setattr(system, "rss_bytes", lambda pid: GIGABYTE + 1)
+    for phase in ("", "compile"):
+        told = Told(phase)
+        told.worker.process.page[OURS_BYTES] = ours
+        told.slot.ready = True
+        task = told.give(5)
+        told.look_after(0)
+        assert told.kills == 1 and task.killed is not None
+        assert endings.of_lost_child(told.worker, task, 0).status == status
+        assert ("--memory is too small" in task.killed.text) is (status == "harness_error")
+        assert endings.of_large_load(told.worker, task.killed).status == status
+
+
+def test_a_limit_below_what_is_taken_without_the_backend_blames_none(tmp_path: Path) -> None:
+    rows = walk_all(tmp_path, "miniatures:Reference", limits=Limits(2.0, 15_000_000))
+    assert {row.status for row in rows.values()} == {"harness_error"}
+    assert all("--memory is too small" in row.text for row in rows.values())
 
 
 def test_a_backend_that_is_larger_than_the_limit_is_no_failure_of_ours(tmp_path: Path) -> None:

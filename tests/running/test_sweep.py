@@ -348,6 +348,15 @@ def test_another_node_is_looked_at_first() -> None:
         assert isinstance(told, str) and said in told and "(on " in told
 
 
+@pytest.mark.usefixtures("importable_miniatures", "plan")
+def test_a_task_whose_backend_lacks_a_library_says_so_and_books_no_case(tmp_path: Path) -> None:
+    arm = replace(ARMS[0], backend="miniatures.unruly:LacksALibrary")
+    (line, *_) = (tmp_path / "cases.jsonl").read_bytes().splitlines(keepends=True)
+    piece = task.Piece(arm, "probe", "", LIMITS, line, harness.__version__, task.here())
+    (told,) = task.walk(piece)
+    assert isinstance(told, str) and "needs a library that cannot be imported" in told
+
+
 def test_the_coordinators_own_machine_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(task, "_looked_at", lambda *_: pytest.fail("looked"))
     mine = task.Piece(ARMS[0], "bytes", "", LIMITS, b"", harness.__version__, task.here())

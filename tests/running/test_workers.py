@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import fcntl
+import json
+import os
 from collections import deque
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,9 @@ import pytest
 from isolated import walk_all
 
 from harness.backend.arm import Arm
-from harness.running import worker_process
+from harness.errors import BadInput
+from harness.rows.store import read_end, read_rows
+from harness.running import session, worker_process
 from harness.running.work import Work
 
 pytestmark = pytest.mark.usefixtures("importable_miniatures")
@@ -65,10 +70,29 @@ def test_a_worker_that_cannot_load_beside_another_one_costs_no_case(
     assert {(row.status, row.phase) for row in rows.values()} == {("backend_error", "load")}
 
 
-def test_a_library_that_is_missing_costs_the_cases_of_its_backend_alone(tmp_path: Path) -> None:
-    rows = walk_all(tmp_path, "miniatures.unruly:LacksALibrary", cases(3))
-    assert {(row.status, row.phase) for row in rows.values()} == {("harness_error", "load")}
-    assert all("needs a library that cannot be imported" in row.text for row in rows.values())
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_a_library_that_is_missing_costs_the_cases_of_its_backend_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
+) -> None:
+    (tmp_path / "mini.json").write_text(json.dumps(cases(3)))
+    request = session.Request(
+        suites=(str(tmp_path / "mini.json"),),
+        backends="miniatures.unruly:LacksALibrary,miniatures:Reference",
+        vocabularies=("probe",),
+        effort=0,
+        jobs=jobs,
+        out=tmp_path / "run",
+    )
+    with pytest.raises(BadInput, match="needs a library that cannot be imported"):
+        session.run(request, lambda _: None, lambda _: None)
+    assert read_end(tmp_path / "run") is None
+    assert [row.backend for row in read_rows(tmp_path / "run")] == ["miniatures:Reference"] * 3
+    (tmp_path / "no_such_library.py").touch()
+    before = os.environ.get("PYTHONPATH", "")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{before}")
+    session.run(replace(request, resume=True), lambda _: None, lambda _: None)
+    assert read_end(tmp_path / "run") is not None
+    assert [row.status for row in read_rows(tmp_path / "run")] == ["ok"] * 6
 
 
 def test_an_adapter_that_takes_no_vocabulary_is_at_fault(tmp_path: Path) -> None:

@@ -86,6 +86,7 @@ def _walk(piece: Piece, arm: Arm) -> Iterator[list[Walks]]:
                 yield chunk.take()
         if chunk.waiting:
             yield chunk.take()
+        kept.coordinator.refuse_missing()
     except BaseException:
         kept.close()
         raise

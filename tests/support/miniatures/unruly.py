@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from harness.backend.grammar import Grammar
 from harness.backend.process.channel import send
+from harness.backend.vocabulary import Vocabulary
 
 from .harmful import Harmful, HarmfulObject
 from .reference import Reference, ReferenceGrammar, ReferenceObject
@@ -186,10 +187,13 @@ class TakesNoVocabulary(Reference):
 
 
 class LacksALibrary(Reference):
-    """Imports what is not installed when it is made."""
+    """Imports what is not installed when it is made, for any vocabulary but the one that it is looked at
+    with."""
 
-    def __init__(self, vocabulary: object) -> None:
-        import no_such_library  # type: ignore[import-not-found]  # noqa: F401
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        super().__init__(vocabulary)
+        if vocabulary.size > 257:
+            import no_such_library  # type: ignore[import-not-found]  # noqa: F401
 
 
 class ChangesFolder(Reference):
