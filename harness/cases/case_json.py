@@ -27,6 +27,8 @@ OPTIONS = {"draft": DRAFTS, "format": ("assert",)}
 """The options of a case, each with its values."""
 OPENAPI = ("openapi", "swagger")
 """The keys by which a file of OpenAPI says its version. Its second has `definitions`, as schemas have."""
+OF_SCHEMAS = ("type", "properties", "$schema")
+"""The keys by which a schema is told from a file of OpenAPI, though it has such a key of its own."""
 HELD: dict[str, type | UnionType] = {"schema": dict | bool, "structural_tag": dict, "choice": list}
 """What a case's grammar is in JSON, where it is not text."""
 
@@ -50,7 +52,7 @@ def cases_from_json(
         unheld[place] = None
     elif isinstance(value, dict) and (GRAMMAR_KEYS.keys() & value.keys() or "tests" in value):
         yield _case(value, stem, where, draft)
-    elif isinstance(value, dict) and any(isinstance(value.get(key), str) for key in OPENAPI):
+    elif isinstance(value, dict) and _is_openapi(value):
         raise BadInput(
             f"{where} is a file of OpenAPI, which is not read; take each schema out of it "
             "(components.schemas, or definitions in version 2) into a file of its own"
@@ -63,6 +65,13 @@ def cases_from_json(
             f"{where} is neither a case nor a JSON Schema ({_kind(value)}); a case is an object "
             f"with one of {known}, and tests"
         )
+
+
+def _is_openapi(value: dict[str, Any]) -> bool:
+    """Is this a file of OpenAPI, and not a schema that has a key of that name too?"""
+    return any(isinstance(value.get(key), str) for key in OPENAPI) and not any(
+        key in value for key in OF_SCHEMAS
+    )
 
 
 def cases_of_line(
