@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -69,6 +70,23 @@ def files_of_cases(folder: Path) -> tuple[tuple[Path, ...], str]:
     told += [f"{counted(len(dangling), 'link')} to nothing ({min(dangling)})"] if dangling else []
     told += [f"{counted(len(empty), 'file')} without a case ({min(empty)})"] if empty else []
     return tuple(sorted(found)), ", ".join(told)
+
+
+def some_files_of_cases(folder: Path, most: int) -> Iterator[Path]:
+    """Yields files that `files_of_cases` would find in the folder, until `most` names have been looked at:
+    a huge folder is not walked. What may not be read is passed over."""
+    seen = 0
+    for place, folders, names in os.walk(folder):
+        if _holds_results(Path(place), names):
+            folders.clear()
+            continue
+        folders[:] = [name for name in sorted(folders) if not (name.startswith(".") or name == PACKAGES)]
+        for path in (Path(place, name) for name in sorted(names)):
+            seen += 1
+            if seen > most:
+                return
+            if suffix_of(path) in SUFFIXES and not HIDDEN.match(path.name) and os.path.isfile(path):
+                yield path
 
 
 def _has_no_case(path: Path) -> bool:

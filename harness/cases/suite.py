@@ -9,13 +9,15 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.backend.grammar import Grammar
+from harness.cases.bare_schema import SHARED, is_schema
 from harness.cases.case import GRAMMAR_KEYS, Case, case_id
 from harness.cases.case_json import cases_from_json, cases_of_line
-from harness.cases.folder import files_of_cases, suffix_of
+from harness.cases.folder import files_of_cases, some_files_of_cases, suffix_of
 from harness.cases.json_reading import parse_json
 from harness.cases.names import Names, writable
 from harness.cases.requests import is_of_request
@@ -31,6 +33,10 @@ YAML = (".yaml", ".yml")
 
 GZIP = b"\x1f\x8b"
 """The first bytes of a file that gzip packed."""
+
+MOST_NAMES, MOST_FILES, MOST_LINES, LARGEST_FILE = 10_000, 100, 10, 1 << 20
+"""What is looked at in a folder that is called as a suite of ours is: names, files, and of each file its
+first lines, or the whole where it is no larger (bytes)."""
 
 DEEPEST = 100_000
 DEPTHS = f"about {DEEPEST:,} levels with Python 3.11; later ones stop at 1,500 to 10,000"
@@ -119,17 +125,21 @@ def find_suite(wanted: str) -> Suite:
 
 
 def refuse_two_meanings(wanted: Iterable[str]) -> None:
-    """Raises BadInput for a word of the user's that names a suite of ours, and a folder of cases here too:
-    whichever were taken, some would take its outcomes for those of the other.
+    """Raises BadInput for a word of the user's that names a suite of ours, and a folder of cases here too, in
+    either spelling (`-` or `_`): whichever were taken, some would take its outcomes for those of the other.
 
-    It is asked of what a user writes. What nobody named, or a record names, is ours without a question.
+    It is asked of what a user writes on a command line or in a program. What nobody named, or a record, an
+    `experiment.toml` or the command of a run that is resumed names, is ours without a question.
     """
     for name in wanted:
-        if _ours(name) and _is(Path(name).is_dir, name) and _has_cases(Path(name)):
-            raise BadInput(
-                f"{name} is a suite of ours, and a folder of cases here; write ./{name} for the folder, or "
-                "give the command in another folder for the suite"
-            )
+        ours = _ours(name)
+        for folder in dict.fromkeys((name, ours, ours.replace("_", "-"))) if ours else ():
+            if _is(Path(folder).is_dir, folder) and _has_cases(Path(folder)):
+                called = f"and {folder} is" if folder != name else "and"
+                raise BadInput(
+                    f"{name} is a suite of ours, {called} a folder of cases here; write ./{folder} for the "
+                    "folder, or give the command in another folder for the suite"
+                )
 
 
 def _ours(wanted: str) -> str:
@@ -139,11 +149,30 @@ def _ours(wanted: str) -> str:
 
 
 def _has_cases(folder: Path) -> bool:
-    """Is any file of the folder read as cases? Not where it holds results of ours, or cannot be read."""
-    try:
-        return bool(files_of_cases(folder)[0])
-    except BadInput:
-        return False
+    """Does a file of the folder begin with a case that a person means as one?
+
+    The first files are opened, those of one large JSON value left out: a folder that is huge is not read for
+    a question. One of programs has JSON too (`package.json`), which is no case.
+    """
+    for path in islice(some_files_of_cases(folder, MOST_NAMES), MOST_FILES):
+        try:
+            if suffix_of(path) == ".jsonl" or path.stat().st_size <= LARGEST_FILE:
+                cases = _cases_of_file(path, path.name, None, {}, MOST_LINES)
+                if (case := next(cases, None)) and _is_meant(case):
+                    return True
+        except (BadInput, OSError):
+            continue  # a case that cannot be read is told where the folder is named
+    return False
+
+
+def _is_meant(case: Case) -> bool:
+    """Is this a case, and not settings that read as a schema which asks nothing? Those of many tools name a
+    `$schema`, and a lock of packages has `dependencies`."""
+    if case.grammar.dialect != "json_schema" or case.instances or case.request:
+        return True
+    schema = deep(lambda: parse_json(case.grammar.text, case.name), case.name)
+    told = {"$schema", *SHARED}
+    return isinstance(schema, dict) and is_schema({key: schema[key] for key in schema.keys() - told})
 
 
 def unread_lines(suites: Iterable[Suite]) -> list[str]:
@@ -234,11 +263,14 @@ def _draft_of_folder(path: Path) -> str | None:
     return next((part for part in path.resolve().parts[::-1] if part in DRAFTS), None)
 
 
-def _cases_of_file(path: Path, shown: str, draft: str | None, unheld: dict[str, None]) -> Iterator[Case]:
-    """Yields the cases of a file, which is called `shown` in the names of what has no name."""
+def _cases_of_file(
+    path: Path, shown: str, draft: str | None, unheld: dict[str, None], most: int | None = None
+) -> Iterator[Case]:
+    """Yields the cases of a file, which is called `shown` in the names of what has no name. Of a file of
+    lines `most` are read."""
     if suffix_of(path) == ".jsonl":
         with open_text(path) as lines:
-            for number, line in enumerate(lines, 1):
+            for number, line in enumerate(islice(lines, most), 1):
                 where = f"{path}:{number}"
 
                 def read(line: str = line, number: int = number, where: str = where) -> list[Case]:

@@ -11,7 +11,6 @@ from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.cases.suite import refuse_two_meanings
 from harness.cli.advise import advised
 from harness.cli.experiment import (
     COMMAND,
@@ -22,7 +21,7 @@ from harness.cli.experiment import (
     type_in_words,
     with_experiment,
 )
-from harness.cli.main import EXPERIMENT, parser
+from harness.cli.main import EXPERIMENT, parser, refuse_two_meanings
 from harness.cli.parser import EMPTY, Parser
 from harness.cli.run import walk
 from harness.errors import BadInput, did_you_mean
@@ -58,11 +57,11 @@ def run(*suites: str | os.PathLike[str], resume: bool = False, **options: Any) -
         values[SUITES] = [_path(suite, SOURCE, SUITES) for suite in suites]
     saved = saved_words(top.commands[COMMAND], values, SOURCE, Path())
     named = saved.pop(SUITES, [])
-    refuse_two_meanings(named)
     words = [COMMAND, *named, *(word for part in saved.values() for word in part)]
     words += ["--resume"] if resume else []
     files = [name for name in named if name.endswith(EXPERIMENT)]
     asked = with_experiment(top, words, files) if files else top.parse_args(words)
+    refuse_two_meanings(named, asked)
     with _somewhere_to_say():
         made = walk(asked, words)
     return load(made.folder)

@@ -137,7 +137,7 @@ def _run(arguments: Sequence[str] | None) -> int:
                 f"{options.command} measures times, on one machine and in one go: leave "
                 f"{', '.join(SPREADING)} out"
             )
-        _refuse_two_meanings(options)
+        refuse_two_meanings(getattr(options, "suites", None) or getattr(options, "workloads", None), options)
         if files := _experiments(options):
             from harness.cli.experiment import with_experiment
 
@@ -158,13 +158,19 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _complain(f"{_told(end)}{stored}{going_on}", INCOMPLETE)
 
 
-def _refuse_two_meanings(options: argparse.Namespace) -> None:
-    """Raises BadInput for a suite that the command line names, where a folder of cases is called so too.
-    `advise` asks for sources, and takes the folder."""
-    if words := getattr(options, "suites", None) or getattr(options, "workloads", None):
-        from harness.cases.suite import refuse_two_meanings
+def refuse_two_meanings(named: Sequence[str] | None, options: argparse.Namespace) -> None:
+    """Raises BadInput for a suite that a user names, where a folder of cases is called so too. `advise` asks
+    for sources, and takes the folder.
 
-        refuse_two_meanings(words)
+    A run that goes on is not asked about: its record says which was meant, and another is refused.
+    """
+    if not named:
+        return
+    from harness.cases import suite
+    from harness.rows.store import has_begun
+
+    if not (getattr(options, "resume", False) and options.out and has_begun(options.out)):
+        suite.refuse_two_meanings(named)
 
 
 def _experiments(options: argparse.Namespace) -> list[str]:
