@@ -424,6 +424,8 @@ RECIPES: dict[str, Recipe] = {
     ),
     "docs/growth.md": Recipe(
         smaller={
+            "growth --backends xgrammar,llguidance,outlines-core,lm-format-enforcer,llama-cpp": f"{GROWTH} "
+            "enum --backends unconstrained",
             "growth --backends xgrammar,llguidance": f"{GROWTH} enum --backends unconstrained",
             "growth tools enum --backends xgrammar --vocabularies tekken": f"{GROWTH} enum --backends "
             "unconstrained --vocabularies bytes",
@@ -431,10 +433,6 @@ RECIPES: dict[str, Recipe] = {
             "--backends unconstrained",
             "tools tags properties optional nesting enum --backends xgrammar,llguidance --vocabularies "
             "tekken": ("excluded --most 1 --backends unconstrained"),
-            "tools tags properties optional enum nesting maxLength repetition items alternatives output "
-            "excluded "
-            "--backends xgrammar,llguidance,outlines-core,lm-format-enforcer,llama-cpp --forks 1": "excluded "
-            "--most 1 --backends unconstrained --forks 1",
         },
         not_run={"grammarbench bisect": RELEASES_OF_GROWTH},
         says={"--show": "cold compile", "list axes": "nesting"},
