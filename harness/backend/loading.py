@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from harness.backend.grammar import Adapter
 from harness.backend.process.child import LOADING, Page
 from harness.backend.registry import BackendSpec, make, parse_specs
@@ -14,20 +17,27 @@ def load_adapter(spec: str, vocabulary: str, page: Page | None = None) -> tuple[
     and whatever the backend raises.
 
     What befalls this process while the vocabulary is read is ours, and what befalls it from then on is the
-    backend's: the cell LOADING of the page says which it is.
+    backend's.
     """
     loaded = load_vocabulary(vocabulary)
     (backend,) = parse_specs(spec)
-    _note(page, True)
+    with at_work(page):
+        return make(backend, loaded), backend
+
+
+@contextmanager
+def at_work(page: Page | None, cell: int = LOADING) -> Iterator[None]:
+    """Says in this cell of the page, if there is one, that the backend itself is at work in the block. The
+    cell still says so after an exception, unless that is a slip of ours."""
+    _note(page, cell, True)
     try:
-        adapter = make(backend, loaded)
+        yield
     except NameError as error:
-        _note(page, not is_slip_of_ours(error))
+        _note(page, cell, not is_slip_of_ours(error))
         raise
-    _note(page, False)
-    return adapter, backend
+    _note(page, cell, False)
 
 
-def _note(page: Page | None, is_loading: bool) -> None:
+def _note(page: Page | None, cell: int, is_at_work: bool) -> None:
     if page is not None:
-        page[LOADING] = is_loading
+        page[cell] = is_at_work

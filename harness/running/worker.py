@@ -18,6 +18,7 @@ from time import process_time
 from typing import Any
 
 from harness.backend.grammar import Adapter
+from harness.backend.loading import at_work
 from harness.backend.process.child import Answering, Streaming
 from harness.backend.process.fork import peak_rss, reset_peak_rss
 from harness.backend.process.state import ProcessState, stop_alarms
@@ -27,7 +28,7 @@ from harness.backend.vocabulary import load_vocabulary
 from harness.cases.case import Case, Instance
 from harness.cases.case_line import case_from_line
 from harness.checks import BACKEND_ERROR, SLOW, OurFailure, Subject, is_ours, prepare, run_check
-from harness.errors import describe, is_slip_of_ours
+from harness.errors import describe
 from harness.rows.row import BROKEN, OUT_OF_TIME, Status
 from harness.running.limits import Limits
 from harness.walk.replay import Compiled, Observation, compile_grammar, first_mask, walk
@@ -45,14 +46,10 @@ def open_worker(
     wanted = Limits(**{**limits, "only": tuple(limits["only"])})
     loaded = load_vocabulary(vocabulary)
     page[OURS_BYTES] = rss_bytes(os.getpid())
-    page[LOADS] = 1
     (backend,) = parse_specs(spec)
-    try:
+    with at_work(page, LOADS):
         adapter = make(backend, loaded)
-    except NameError as error:
-        page[LOADS] = not is_slip_of_ours(error)
-        raise
-    page[LOADS], page[IS_OURS] = 0, adapter.is_ours
+    page[IS_OURS] = adapter.is_ours
     if wanted.made:
         before = rss_bytes(os.getpid())
         prepare(adapter.vocabulary, decode=wanted.decode)

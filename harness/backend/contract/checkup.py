@@ -11,7 +11,8 @@ from harness.backend.contract import CheckResult
 from harness.backend.contract.spellings import SPELLINGS, Kept, kept
 from harness.backend.declared import adapter_of
 from harness.backend.describe import refuse_lost_vocabularies
-from harness.backend.process.child import LOADING, Answer, Handler, Page
+from harness.backend.loading import at_work
+from harness.backend.process.child import Answer, Handler, Page
 from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
 from harness.errors import BadInput
@@ -72,11 +73,8 @@ def _service(spec: str, vocabulary: str, timeout_s: float, python: str) -> Servi
 def open_checks(spec: str, vocabulary: str, page: Page | None = None) -> tuple[Handler, dict[str, Any]]:
     """Returns the handler that runs the check of a number or tries the spelling of a number, and the names of
     all checks. Raises BadInput."""
-    if page is not None:
-        page[LOADING] = 1  # a vocabulary that is lost is looked for by the client
-    adapter = adapter_of(spec, vocabulary)
-    if page is not None:
-        page[LOADING] = 0
+    with at_work(page):  # the vocabulary too: one that is lost is looked for by the client
+        adapter = adapter_of(spec, vocabulary)
     checks = contract.checks()
 
     def run_one(question: dict[str, Any], blob: bytes) -> Answer:
