@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,14 +41,23 @@ class Counted:
     worse: bool
 
 
-def changed_counts(base: Side, head: Side) -> Iterator[Counted]:
-    """Yields what was counted along the texts of both measurements and is not the same. A case of which they
-    do not have the same text is left out."""
+def compared_counts(base: Side, head: Side) -> tuple[tuple[Counted, ...], str]:
+    """Returns what was counted along the texts of both measurements and is not the same, and a line that says
+    in how many cases nothing is compared, because their texts are not known to be the same; empty if there is
+    none."""
     old, new = base.recorded, head.recorded
     if old is None or new is None or old.measurement.vocabulary != new.measurement.vocabulary:
-        return
-    before, after = counts_of(old, base.name), counts_of(new, head.name)
-    raised, others = _uncounted(new, head.name), other_texts(old, new)
+        return (), ""
+    others, before = other_texts(old, new), counts_of(old, base.name)
+    uncompared = others & before.keys() & _lines_of(new, head.name).keys()
+    return tuple(_changed_counts(before, new, head.name, others)), _uncompared_text(len(uncompared))
+
+
+def _changed_counts(
+    before: Mapping[str, dict[str, Any]], new: Recorded, arm: str, others: Collection[str]
+) -> Iterator[Counted]:
+    """Yields what is not as before in the newer measurement, without the cases that are `others`."""
+    after, raised = counts_of(new, arm), _uncounted(new, arm)
     for trace in new.measurement.traces:
         case_id = trace.case_id
         if case_id not in before or case_id in others:
@@ -57,6 +66,17 @@ def changed_counts(base: Side, head: Side) -> Iterator[Counted]:
             yield from _changed_counts_of_case(case_id, trace.case, before[case_id], after[case_id])
         elif case_id in raised:
             yield Counted(case_id, trace.case, "counts", "made", one_line(raised[case_id], 200), True)
+
+
+def _uncompared_text(cases: int) -> str:
+    """Says that so many cases are not compared; empty for none."""
+    if not cases:
+        return ""
+    them = "its" if cases == 1 else "their"
+    return (
+        f"masks and other counts of {counted(cases, 'case')} are not compared: the runs do not show that "
+        f"{them} text and options are the same"
+    )
 
 
 def _changed_counts_of_case(
@@ -104,22 +124,6 @@ def _digest(recorded: Recorded, trace: Trace) -> str:
         return digest_of(case, trace.instance) if case.id == trace.case_id else ""
     except (OSError, ValueError, IndexError, BadInput):
         return ""
-
-
-def uncompared_counts(base: Side, head: Side) -> str:
-    """Says in a line in how many cases the counts are not compared, because the texts are not known to be the
-    same; empty if there is none."""
-    old, new = base.recorded, head.recorded
-    if old is None or new is None or old.measurement.vocabulary != new.measurement.vocabulary:
-        return ""
-    others = other_texts(old, new) & counts_of(old, base.name).keys() & _lines_of(new, head.name).keys()
-    if not others:
-        return ""
-    them = "its" if len(others) == 1 else "their"
-    return (
-        f"masks and other counts of {counted(len(others), 'case')} are not compared: the runs do not show "
-        f"that {them} text and options are the same"
-    )
 
 
 def changed_passes(base: Side, head: Side, told: Mapping[SideKey, Told]) -> Iterator[Counted]:

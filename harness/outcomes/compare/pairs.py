@@ -15,9 +15,8 @@ from harness.measure.record import has_measurement
 from harness.outcomes.compare.counts import (
     WORSE,
     Counted,
-    changed_counts,
     changed_passes,
-    uncompared_counts,
+    compared_counts,
 )
 from harness.outcomes.compare.runs import counterpart, missing, refuse_other_settings
 from harness.outcomes.compare.sides import Side, SideKey, Told, read_told, sides_of
@@ -145,11 +144,11 @@ def _pair(
     # Where a fault is gone and none came, other masks are what was wanted; those of documented behaviour are
     # the backend's choice.
     mended = {case.key[2] for case in outcomes.cases if case.kind in ("better", POLICY)}
+    changed, count_note = compared_counts(base, head)
     counted = tuple(
         replace(count, worse=False) if count.count == "masks" and count.case_id in mended else count
-        for count in (*changed_counts(base, head), *changed_passes(base, head, told))
+        for count in (*changed, *changed_passes(base, head, told))
     )
-    count_note = uncompared_counts(base, head)
     return Pair(base, head, outcomes, counted, times, tuple(time_notes), count_note)
 
 
