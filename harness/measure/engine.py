@@ -174,7 +174,7 @@ class MeasureEngine:
         )
 
     def _warm_up(self, running: Sequence[MeasuringArm], traces: Sequence[Trace]) -> None:
-        """Prepare every case on every arm. The time of a pass decides, once for all forks, how many make a
+        """Prepares every case on every arm. The time of a pass decides, once for all forks, how many make a
         round."""
         slowest: dict[tuple[str, str], int] = {}
         for trace in traces:
@@ -235,7 +235,7 @@ class MeasureEngine:
     def _round(
         self, fork: int, number: int, trace: Trace, running: Sequence[MeasuringArm], budget: int
     ) -> int:
-        """Give every arm a turn on one case, again if a turn was disturbed and the budget allows it. Returns
+        """Gives every arm a turn on one case, again if a turn was disturbed and the budget allows it. Returns
         how often the round was made again."""
         turns = order([running_arm for running_arm in running if self._owes(running_arm, trace)], number)
         most = (
@@ -254,7 +254,7 @@ class MeasureEngine:
     def _turn(
         self, fork: int, number: int, again: int, place: int, trace: Trace, running_arm: MeasuringArm
     ) -> bool:
-        """Measure and record one arm's slot; returns whether it was disturbed."""
+        """Measures and records one arm's slot; returns whether it was disturbed."""
         if trace.case_id not in running_arm.warm and self._prepare(running_arm, trace) is None:
             return False
         compile_ns = self.compile_ns.get((running_arm.arm.name, trace.case_id), 0)
@@ -296,7 +296,7 @@ class MeasureEngine:
     # ---------------------------------------------------------------- what is measured in the first fork only
 
     def _once(self, running: Sequence[MeasuringArm], traces: Sequence[Trace]) -> None:
-        """Measure counts and mechanisms of every case, and batches, a cache and threads on some of each
+        """Measures counts and mechanisms of every case, and batches, a cache and threads on some of each
         family."""
         arms = [running_arm for running_arm in running if running_arm.arm.role != "a/a"]
         for trace in traces:
@@ -347,7 +347,7 @@ class MeasureEngine:
                 yield trace
 
     def _record(self, running_arm: MeasuringArm, trace: Trace, kind: str, arguments: dict[str, Any]) -> None:
-        """Measure one thing and write it down. What raises here becomes a line too, and costs nothing
+        """Measures one thing and writes it down. What raises here becomes a line too, and costs nothing
         else."""
         if not self._owes(running_arm, trace) or (
             trace.case_id not in running_arm.warm and self._prepare(running_arm, trace) is None

@@ -185,7 +185,7 @@ def _confirm(
     profile: MeasureProfile,
     say: Callable[[str], None],
 ) -> list[Comparison]:
-    """Measure once more what changed between arms of one backend, in fresh forks and with those families and
+    """Measures once more what changed between arms of one backend, in fresh forks and with those families and
     arms alone."""
     figures = Figures(read_measurement(folder))
     comparisons = compare(figures)

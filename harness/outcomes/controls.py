@@ -25,7 +25,7 @@ class Enforcing:
     """The arms with an output that was not walked to its end, whosever fault it was."""
 
     def add(self, row: Row) -> None:
-        """Take in one row."""
+        """Takes in one row."""
         if row.mode != CHECKS_MODE and (row.status in DECLINED or row.accepted is False):
             self.strict.add(arm_key(row))
         elif row.valid is False and row.accepted:

@@ -55,7 +55,7 @@ class DelayedCases:
     cases: list[Delayed] = field(default_factory=list)
 
     def add(self, row: Row) -> None:
-        """Take in one row."""
+        """Takes in one row."""
         if (delayed := delayed_of(row)) is not None:
             self.cases.append(delayed)
 

@@ -62,7 +62,7 @@ class Endless:
     """The counts by vocabulary, name of the arm, and dialect."""
 
     def add(self, row: Row) -> None:
-        """Take in one row."""
+        """Takes in one row."""
         if row.mode == CHECKS_MODE and (found := row.counted.get(RUNS_END)):
             arm = self.names[row.backend, row.backend_version, row.options]
             self.counts.setdefault((row.vocabulary, arm, row.dialect), EndlessCounts()).add(found)

@@ -66,7 +66,7 @@ class Compiles:
     first_compiles: dict[tuple[ArmKey, str, str], Compile] = field(default_factory=dict)
 
     def add(self, row: Row) -> None:
-        """Take in one row."""
+        """Takes in one row."""
         if row.status in DECLINED:
             return
         unfinished = row.status == "timeout" and row.phase == "compile"

@@ -204,8 +204,9 @@ class ArmSummary:
     _counts: dict[str | None, Counts] = field(default_factory=dict, repr=False, compare=False)
     """What `counts` has said since the last row: a page asks for it hundreds of times."""
     _timed: Timed | None = field(default=None, repr=False, compare=False)
-    """The same of `timed`, and below of `solves_any`."""
+    """What `timed` has said since the last row; None before it was asked."""
     _solves_any: bool | None = field(default=None, repr=False, compare=False)
+    """What `solves_any` has said since the last row; None before it was asked."""
 
     @property
     def key(self) -> ArmKey:

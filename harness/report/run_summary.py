@@ -92,7 +92,7 @@ class WorstRow:
     fault_and_row: tuple[Fault, Row] | None = None
 
     def add(self, row: Row) -> None:
-        """Take in one row."""
+        """Takes in one row."""
         fault = worst_fault(row)
         if fault is not None and (self.fault_and_row is None or fault.order < self.fault_and_row[0].order):
             self.fault_and_row = fault, row

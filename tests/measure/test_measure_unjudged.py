@@ -237,7 +237,7 @@ def test_settings_of_one_version_are_not_confirmed_by_forks_made_for_others(tmp_
 
 
 def test_passes_that_took_no_time_have_no_ratio_of_means(tmp_path: Path) -> None:
-    """As in a record that was altered; all other figures of it stay."""
+    """Such a record was altered, and all its other figures stay."""
     folder = measured_run(tmp_path, 1.0)
     recorded = read_measurement(folder)
     stored = np.fromfile(folder / "rounds.i64", "<i8")

@@ -65,7 +65,8 @@ class BackendAnswer:
     first_mask_ns: float | None
     """The median time to the first mask (TTFM p50)."""
     costs: Costs
-    """The same medians as they can be compared with others; those above are over the backend's own cases."""
+    """The medians that can be compared with those of others; the medians above are over the cases of this
+    backend alone."""
     not_timed: str = ""
     """Why it has no time per token though masks were filled, in a few words; empty where it has one."""
     is_control: bool = False

@@ -181,7 +181,7 @@ class Proofs:
     """For each arm the cases in which it holds strings to a `format` that need not bind them."""
 
     def add(self, row: Row) -> None:
-        """Take in one row."""
+        """Takes in one row."""
         key = row.suite, row.case_id
         self.names.setdefault(key, row.case)
         self.dialects.add(row.dialect)

@@ -119,7 +119,7 @@ class Noticed:
         self.delayed = DelayedCases()
 
     def add(self, row: Row) -> None:
-        """Take in one row."""
+        """Takes in one row."""
         self.delayed.add(row)
         of = expected.arm_of_row(row)
         name = str(of)

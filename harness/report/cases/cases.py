@@ -118,7 +118,7 @@ class Cases:
     noted: dict[CaseKey, CaseNoted] = field(default_factory=dict)
 
     def add(self, row: Row, run: int) -> None:
-        """Take in one row of the run at this position."""
+        """Takes in one row of the run at this position."""
         if row.mode == CHECKS_MODE and (row.status in DECLINED or row.phase in NOT_COMPILED):
             return  # the walks of the case say it already
         key = row.suite, row.case_id

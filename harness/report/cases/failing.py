@@ -148,7 +148,7 @@ class Failures:
     """What failed behind other cases and not alone: of failing cases and of others, and no failure."""
 
     def add(self, row: Row, run: int) -> None:
-        """Take in one row of the run at this position; rows without failure are passed over."""
+        """Takes in one row of the run at this position; rows without failure are passed over."""
         if (later := delayed_of(row)) is not None:
             self.delayed.setdefault((row.suite, row.case_id), []).append(((run, arm_key(row)), later))
         kind = kind_of(outcome(row))

@@ -53,7 +53,7 @@ class Features:
     counts: dict[Who, dict[Feature, Counter[str]]] = field(default_factory=dict)
 
     def add(self, row: Row, run: int) -> None:
-        """Take in one row of the run at this position."""
+        """Takes in one row of the run at this position."""
         if row.mode == CHECKS_MODE:
             return
         mine, kind = self.counts.setdefault((run, arm_key(row)), {}), walk_verdict(row)

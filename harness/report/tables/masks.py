@@ -36,7 +36,7 @@ class ExactMasks:
         return arm_names(self.info.arms)
 
     def add(self, row: Row) -> None:
-        """Take in one row."""
+        """Takes in one row."""
         if row.mode != CHECKS_MODE:
             return
         exact, leads, written = (row.counted.get(check, {}) for check in CHECKS)
