@@ -310,7 +310,7 @@ def read_live(folder: Path) -> None:
 
 def _write_kernels(folder: Path) -> None:
     folder.mkdir(parents=True)
-    published = ROOT / "results" / "published" / "cpu-epyc-2vcpu-20261121" / KERNELS
+    published = ROOT / "results" / "published" / "kernels-cpu-epyc-2vcpu-20261130" / KERNELS
     lines = published.read_bytes().splitlines(keepends=True)
     kept: dict[str, int] = {}
     chosen = []
