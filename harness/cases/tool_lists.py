@@ -8,15 +8,20 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
 
-from harness.cases.bare_schema import asks_of_arguments, has_annotations_alone, is_schema
+from harness.cases.bare_schema import HOLDING, asks_of_arguments, has_annotations_alone, is_schema
 from harness.cases.case import json_text
 from harness.cases.json_reading import parse_if_text
 from harness.cases.python_types import DEFINITIONS, schema_of_definitions
 from harness.errors import BadInput
 
-SCHEMA_AT = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema", "parameters_json_schema")
+SCHEMA_AT = (
+    *("parameters", "input_schema", "inputSchema", "parametersJsonSchema", "parameters_json_schema"),
+    *("params_json_schema", "args_schema"),
+)
 """The keys under which a tool keeps the schema of its arguments, in OpenAI's two interfaces, Anthropic's,
-MCP, and Gemini's."""
+MCP, and Gemini's, in OpenAI's Agents SDK, and in LangChain."""
+OF_RESULTS = re.compile("output|return|response|result", re.IGNORECASE)
+"""What is in the name of a key that may hold the schema of what a tool returns, which is not read."""
 
 DECLARATIONS = ("functionDeclarations", "function_declarations")
 """The keys under which Gemini's tools hold their functions, several in one tool."""
@@ -264,7 +269,8 @@ def tool_grammar(value: object, where: str) -> tuple[str, str, Any]:
     if not (isinstance(name, str) and name.strip()):
         raise BadInput(f"{where} has no name; write {FORMS}")
     if custom is None:
-        return name, "schema", _schema_of_arguments(inner, f'{where} ("{name}")')
+        beside = {key: held for key, held in value.items() if key != "function"} if inner is not value else {}
+        return name, "schema", _schema_of_arguments(inner, beside, f'{where} ("{name}")')
     syntax, definition = custom.get("syntax"), custom.get("definition")
     if syntax not in ("lark", "regex") or not isinstance(definition, str):
         raise BadInput(
@@ -274,7 +280,9 @@ def tool_grammar(value: object, where: str) -> tuple[str, str, Any]:
     return name, syntax, definition
 
 
-def _schema_of_arguments(function: dict[str, Any], where: str) -> dict[str, Any]:
+def _schema_of_arguments(function: dict[str, Any], beside: dict[str, Any], where: str) -> dict[str, Any]:
+    """Returns the schema of a tool's arguments; `beside` is what stands beside its `function`. Raises
+    BadInput."""
     if function.get(DEFINITIONS) and not any(map(function.get, SCHEMA_AT)):
         return schema_of_definitions(function[DEFINITIONS], where)
     given = [key for key in SCHEMA_AT if function.get(key) is not None]
@@ -286,6 +294,7 @@ def _schema_of_arguments(function: dict[str, Any], where: str) -> dict[str, Any]
             f'{where}: "{given[0]}" is {json_text(schema)[:60]}; a JSON Schema of arguments is an object'
         )
     if has_annotations_alone(schema):
+        _refuse_lost_schema(function, beside, where)
         return schema | NO_ARGUMENTS
     if not asks_of_arguments(schema):
         raise BadInput(
@@ -293,3 +302,29 @@ def _schema_of_arguments(function: dict[str, Any], where: str) -> dict[str, Any]
             '{"type": "object", "properties": {...}}'
         )
     return schema
+
+
+def _refuse_lost_schema(function: dict[str, Any], beside: dict[str, Any], where: str) -> None:
+    """Raises BadInput where a tool without a schema of its arguments has one at a key that is not read."""
+    for key in SCHEMA_AT:
+        if beside.get(key):
+            raise BadInput(f'{where} has "{key}" beside "function", where it is not read; put it inside')
+    if isinstance(function.get("arguments"), str) and function["arguments"]:
+        raise BadInput(f'{where} has "arguments", so it is a call, not a tool; write "parameters"')
+    for key, held in [*function.items(), *beside.items()]:
+        if key not in SCHEMA_AT and not OF_RESULTS.search(key) and _may_be_of_arguments(held):
+            raise BadInput(
+                f'{where} has "{key[:60]}", which is not read; write "parameters" with a JSON Schema '
+                '({"type": "object", "properties": {...}})'
+            )
+
+
+def _may_be_of_arguments(held: object) -> bool:
+    """May this be a schema of arguments, a map from their names to what each may be, or a list of them?"""
+    if isinstance(held, list):
+        return held != [] and all(is_schema(each) and {"name", "type"} <= each.keys() for each in held)
+    if not isinstance(held, dict) or not held:
+        return False
+    if "type" in held and is_schema({"type": held["type"]}):
+        return True
+    return (is_schema(held) and not HOLDING.isdisjoint(held)) or all(map(is_schema, held.values()))

@@ -1,0 +1,85 @@
+"""What a user's file holds and is not read is told: it is never dropped, and no backend is blamed for it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from request_bodies import CITY, read
+
+from harness.errors import BadInput
+
+PROPERTIES = CITY["properties"]
+NAMED: dict[str, Any] = {"name": "weather", "description": "d"}
+
+
+def refusal(folder: Path, value: object, name: str = "request.json") -> str:
+    """Returns what is said of the file."""
+    with pytest.raises(BadInput) as caught:
+        read(folder, value, name)
+    said = str(caught.value)
+    assert str(folder / name) in said and "\n" not in said
+    return said
+
+
+LOST_TOOLS: dict[str, tuple[dict[str, Any], str]] = {
+    # LangChain's tools for JavaScript
+    "another name": ({**NAMED, "schema": CITY}, "schema"),
+    # smolagents' tools
+    "a map of names": ({**NAMED, "inputs": PROPERTIES, "output_type": "string"}, "inputs"),
+    # Pipecat's FunctionSchema
+    "properties alone": ({**NAMED, "properties": PROPERTIES, "required": ["city"]}, "properties"),
+    "a list of parameters": ({**NAMED, "params": [{"name": "city", "type": "string"}]}, "params"),
+    "a misspelt key": ({"type": "function", "function": {**NAMED, "paramters": CITY}}, "paramters"),
+    "a misspelt key of Anthropic's": ({**NAMED, "input_schma": CITY}, "input_schma"),
+    "a misspelt key beside it": ({"type": "function", "function": NAMED, "paramters": CITY}, "paramters"),
+    "one beside an empty one": ({**NAMED, "parameters": {}, "input": CITY}, "input"),
+    "a misspelt key of Gemini's": (
+        {"functionDeclarations": [{**NAMED, "parameter": {"type": "OBJECT", "properties": {}}}]},
+        "parameter",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOST_TOOLS)
+def test_a_tool_whose_schema_stands_at_an_unknown_key_is_refused(name: str, tmp_path: Path) -> None:
+    """It would be a tool without arguments, which every backend does well."""
+    tool, key = LOST_TOOLS[name]
+    said = refusal(tmp_path, {"messages": [], "tools": [tool]})
+    assert f'tool 1 ("weather") has "{key}", which is not read; write "parameters" with a JSON' in said
+
+
+def test_parameters_beside_the_function_and_calls_of_tools_are_refused(tmp_path: Path) -> None:
+    tool = {"type": "function", "function": NAMED, "parameters": CITY}
+    assert 'has "parameters" beside "function", where it is not read; put it inside' in refusal(
+        tmp_path, [tool]
+    )
+    call = {"id": "1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Oslo"}'}}
+    for value in (call, [call], {"messages": [], "tools": [call]}):
+        assert 'tool 1 ("weather") has "arguments", so it is a call, not a tool' in refusal(tmp_path, value)
+
+
+WITHOUT: dict[str, dict[str, Any]] = {
+    "MCP's": {"name": "time", "annotations": {"title": "Time", "readOnlyHint": True}, "_meta": {"a": {}}},
+    "what it returns": {"name": "time", "output_schema": CITY, "returns": PROPERTIES, "outputSchema": CITY},
+    "Anthropic's": {"name": "time", "cache_control": {"type": "ephemeral"}, "input_examples": [{"a": 1}]},
+    "no call": {"name": "time", "arguments": None, "metadata": {"type": "internal"}},
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT)
+def test_a_tool_without_arguments_may_say_more_of_itself(name: str, tmp_path: Path) -> None:
+    for tool in (WITHOUT[name], {"type": "function", "function": WITHOUT[name], "strict": True}):
+        (case,) = read(tmp_path, {"messages": [], "tools": [tool]})
+        assert json.loads(case.grammar.text) == {"type": "object", "properties": {}}
+
+
+@pytest.mark.parametrize("key", ["params_json_schema", "args_schema"])
+def test_tools_of_sdks_keep_their_schema_at_keys_of_their_own(key: str, tmp_path: Path) -> None:
+    """A FunctionTool of OpenAI's Agents SDK (src/agents/tool.py), and a tool of LangChain's or CrewAI's."""
+    tool = {**NAMED, key: CITY, "strict_json_schema": True}
+    for value in ([tool], {"messages": [], "tools": [tool]}):
+        (case,) = read(tmp_path, value)
+        assert (case.name, json.loads(case.grammar.text)) == ("weather", CITY)
