@@ -160,7 +160,7 @@ def pairs(figures: Figures) -> list[tuple[str, str]]:
     """Returns base and head of every comparison: the reference with every other arm, and each arm with the
     one of its backend against which it is compared (`base_of`)."""
     arms = [measured for measured in figures.measurement.arms if measured.role != "a/a"]
-    reference = next(arm for arm in arms if arm.role == "reference")
+    reference = figures.measurement.reference
     paired = [(reference.name, arm.name) for arm in arms if arm is not reference]
     for head in arms:
         base = base_of(head, arms)
@@ -187,8 +187,7 @@ def compare(figures: Figures, confirming: Figures | None = None) -> list[Compari
     thing that `confirming` forks, where some were made, do not say too. What is not slower between versions
     in the cases that are judged is `unproven` while there are others that are not.
     """
-    reference = next(measured.name for measured in figures.measurement.arms if measured.role == "reference")
-    again = next((measured.name for measured in figures.measurement.arms if measured.role == "a/a"), None)
+    reference, again = figures.measurement.reference.name, figures.measurement.again
     floors = {
         (metric, family): noise_floor(figures, metric, family, reference, again) if again else math.nan
         for metric in METRICS
@@ -267,7 +266,7 @@ def _compared_in(
         verdict=judge(estimate, margin),
         why="",
         mean_ratio=mean_ratio(figures, metric, base, head, sorted(set().union(*ratios.values()))),
-        is_control=any(arm.name == head and arm.role == "a/a" for arm in figures.measurement.arms),
+        is_control=head == figures.measurement.again,
         unjudged=len(solved) - len(judged),
     )
     return comparison, x

@@ -83,6 +83,16 @@ class Measurement:
     """How many forks, the first ones, measure every arm on every case that it solves; those that an open
     verdict adds leave slow cases out. 0 in older records, where it is what the profile says."""
 
+    @property
+    def reference(self) -> MeasuredArm:
+        """Returns the arm that all others are compared with."""
+        return next(arm for arm in self.arms if arm.role == "reference")
+
+    @property
+    def again(self) -> str | None:
+        """Returns the name of the A/A arm, which is the reference once more; None if there is none."""
+        return next((arm.name for arm in self.arms if arm.role == "a/a"), None)
+
 
 @dataclass(frozen=True)
 class Slot:

@@ -149,16 +149,14 @@ def _measure_in(
         cpu=max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
         forks=profile.forks,
     )
-    names = {version_key(arm): arm.name for arm in arms if arm.role != "a/a"}
+    names: dict[tuple[str, str, str], list[str]] = {}
+    for one in arms:  # the A/A arm has the compiles of the reference
+        names.setdefault(version_key(one), []).append(one.name)
     compile_ns = {
-        (names[row.backend, row.backend_version, row.options], row.case_id): row.compile_ns
+        (name, row.case_id): row.compile_ns
         for row in rows
         if row.compile_ns is not None
-    }
-    again = next(arm for arm in arms if arm.role == "a/a")
-    reference = next(arm for arm in arms if arm.role == "reference")
-    compile_ns |= {
-        (again.name, case): value for (name, case), value in compile_ns.items() if name == reference.name
+        for name in names[row.backend, row.backend_version, row.options]
     }
     with MeasureRecorder(folder, measurement) as recorder:
         engine = MeasureEngine(

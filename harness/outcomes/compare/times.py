@@ -16,7 +16,7 @@ NO_BASELINE = "no baseline"
 def why_not_comparable(old: Recorded, new: Recorded) -> str:
     """Says why times of these two runs say nothing about each other; empty if they do."""
     before, after = old.measurement, new.measurement
-    references = [next(arm for arm in one.arms if arm.role == "reference") for one in (before, after)]
+    references = before.reference, after.reference
     if before.hardware != after.hardware:
         return f"hardware {before.hardware} and {after.hardware}"
     if before.workload != after.workload:
@@ -36,7 +36,7 @@ def ratio_lines(base: Path, head: Path) -> Iterator[tuple[str, str]]:
     if why := why_not_comparable(old.recorded, new.recorded):
         yield "", f"times: {NO_BASELINE}, the runs differ in {why}"
         return
-    reference = next(arm.name for arm in new.measurement.arms if arm.role == "reference")
+    reference = new.measurement.reference.name
     before = {
         (comparison.head, comparison.metric, comparison.family): comparison.found.ratio
         for comparison in conclude(old)

@@ -103,7 +103,7 @@ def compared_entries(folder: Path) -> tuple[str, str, list[tuple[Entry, Comparis
     comparisons = compare(figures)
     proven = is_proven(comparisons)
     arms = {arm.name: arm for arm in measurement.arms}
-    reference = next(arm for arm in measurement.arms if arm.role == "reference")
+    reference = measurement.reference
     ratios = {
         (comparison.head, comparison.metric, comparison.family): comparison
         for comparison in comparisons

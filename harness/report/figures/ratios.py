@@ -32,9 +32,7 @@ def over_reference(figures: Figures, metric: str) -> dict[str, Estimate]:
     for an arm of which not every case is judged: its value is then that of the first fork that has them all.
     """
     cases = [case.case_id for case in figures.common_set]
-    arms = figures.measurement.arms
-    reference = next(arm.name for arm in arms if arm.role == "reference")
-    copy = next((arm.name for arm in arms if arm.role == "a/a"), None)
+    reference, copy = figures.measurement.reference.name, figures.measurement.again
     margin = margin_of(_floor(figures, metric, reference, copy))
     why = (
         ""

@@ -146,9 +146,8 @@ def _word(inputs: Inputs, gates: list[Gate], missing: bool, uncompared: bool) ->
 def _within(inputs: Inputs) -> Iterator[Comparison]:
     """Yields the comparisons of two versions of one backend with the same options, without the control."""
     for one in inputs.measured:
-        arms = {arm.name: arm for arm in one.figures.measurement.arms}
         for comparison in one.comparisons:
-            if is_change(comparison, one.figures) and arms[comparison.head].role != "a/a":
+            if is_change(comparison, one.figures) and not comparison.is_control:
                 yield comparison
 
 
@@ -169,9 +168,8 @@ def control(inputs: Inputs) -> str:
         return "A/A not measured"
     sentences = []
     for one in inputs.measured:
-        copies = {arm.name for arm in one.figures.measurement.arms if arm.role == "a/a"}
         controls = [
-            comparison for comparison in one.comparisons if comparison.head in copies and comparison.cases
+            comparison for comparison in one.comparisons if comparison.is_control and comparison.cases
         ]
         equal = sum(comparison.verdict == "equivalent" for comparison in controls)
         if not controls:
