@@ -13,7 +13,7 @@ import numpy as np
 
 from harness.measure.statistics import has_tail
 from harness.outcomes.case_state import CaseState
-from harness.outcomes.summary import ArmSummary, MaskbenchError, Nanoseconds, pairs
+from harness.outcomes.summary import ArmSummary, MaskbenchError, Nanoseconds, walk_times
 
 Unit = Literal["cases", "walks", "share", "us", "bytes"]
 Better = Literal["lower", "higher", "neither"]
@@ -137,7 +137,7 @@ def tbm(arm: ArmSummary) -> Nanoseconds:
     cases that compiled. There are none where fewer than nine in ten of these cases have samples."""
     if not arm.timed.is_enough:
         return np.zeros(0, np.int64)
-    sums = [pair.sum(axis=1) for pair in pairs(arm, arm.cases.values())]
+    sums = [walk.sum(axis=1) for walk in walk_times(arm, arm.cases.values())]
     return np.concatenate(sums) if sums else np.zeros(0, np.int64)
 
 

@@ -343,8 +343,15 @@ def common_solved(arms: Sequence[ArmSummary]) -> set[tuple[str, str]]:
     return set.intersection(*solved) if solved else set()
 
 
-def pairs(arm: ArmSummary, cases: Iterable[CaseSummary]) -> Iterator[Nanoseconds]:
-    """Returns the nanoseconds of fill and accept of each walk, [tokens, 2]."""
+def fills_of(arm: ArmSummary, case: CaseSummary) -> Nanoseconds:
+    """Returns the nanoseconds of every fill of the case's walks, `[fills]`; empty where the run has no
+    samples of it. Raises BadInput as `walk_times` does."""
+    return np.concatenate([np.zeros(0, np.int64), *(walk[:, 0] for walk in walk_times(arm, [case]))])
+
+
+def walk_times(arm: ArmSummary, cases: Iterable[CaseSummary]) -> Iterator[Nanoseconds]:
+    """Yields, for each walk of the cases, the nanoseconds of fill and accept of each token, `[tokens, 2]`.
+    Raises BadInput where there are fewer samples than the rows say."""
     for case in cases:
         for start, count in case.slices:
             if start + count > len(arm.samples):

@@ -270,7 +270,7 @@ def test_samples_that_are_cut_off_are_told_with_their_run(synthetic: ModuleType,
     (run / "samples.i64").write_bytes(synthetic.ns(10))
     (arm,) = summary.read_arms(run)
     with pytest.raises(BadInput, match=re.escape(f"{run}/samples.i64: shorter than the rows say")):
-        list(summary.pairs(arm.only(set(arm.cases)), arm.cases.values()))
+        list(summary.walk_times(arm.only(set(arm.cases)), arm.cases.values()))
 
 
 def test_the_errors_are_named_as_maskbenchs_and_are_near_its_numbers(seen: Any) -> None:

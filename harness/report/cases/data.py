@@ -14,7 +14,7 @@ import numpy as np
 
 from harness.outcomes.case_state import FAILED
 from harness.outcomes.outcome import FAILURES
-from harness.outcomes.summary import ArmSummary, CaseSummary, pairs
+from harness.outcomes.summary import ArmSummary, CaseSummary, fills_of
 from harness.report.cases.cases import CASE_LETTERS, LETTERS, CaseNoted, Cases, Vocabularies, details
 from harness.report.cases.failing import CASE_KINDS, OUTCOMES
 from harness.report.cases.groups import Group, Signed, differs, grouped
@@ -199,7 +199,7 @@ def _times(of: ArmSummary, noted: Sequence[CaseNoted]) -> tuple[list[float | Non
     late: list[float | None] = []
     for case_noted in noted:
         case = of.cases.get((case_noted.suite, case_noted.id), CaseSummary())
-        fills = np.sort(np.concatenate([walk[:, 0] for walk in pairs(of, [case])] or [np.zeros(0, np.int64)]))
+        fills = np.sort(fills_of(of, case))
         count = len(fills)
         compile_us.append(_us(case.compile_ns))
         middle.append(_us(int(fills[(count - 1) // 2])) if count else None)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.outcomes.summary import ArmSummary, Nanoseconds, pairs
+from harness.outcomes.summary import ArmSummary, Nanoseconds, fills_of
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def fill_curve(arm: ArmSummary, suite: str | None = None) -> Curve:
     for case in cases:
         if not case.solved:
             continue
-        fills = np.concatenate([np.zeros(0, np.int64), *(times[:, 0] for times in pairs(arm, [case]))])
+        fills = fills_of(arm, case)
         if not len(fills) and case.first_fill_ns is not None:
             fills = np.array([case.first_fill_ns], np.int64)
         if len(fills):

@@ -12,7 +12,7 @@ from harness.measure.statistics import observed_quantile
 from harness.outcomes.controls import controls
 from harness.outcomes.outcome import Outcome, faults, is_documented, outcome, walk_verdict
 from harness.outcomes.result import Noticed
-from harness.outcomes.summary import ArmSummary, CaseSummary, pairs
+from harness.outcomes.summary import ArmSummary, CaseSummary, fills_of
 from harness.rows.row import CHECKS_MODE, Row, RunInfo
 
 Line = dict[str, Any]
@@ -150,9 +150,8 @@ def _outcome(row: Row) -> str:
 def _masks(of: ArmSummary, case: CaseSummary) -> Line:
     """Returns how many masks of the case were filled, and how long they took; nothing where a run was
     published without its samples."""
-    fills = [walk[:, 0] for walk in pairs(of, [case])] if len(of.samples) else []
-    if not sum(map(len, fills)):
+    ns = fills_of(of, case) if len(of.samples) else np.zeros(0, np.int64)
+    if not len(ns):
         return {}
-    ns = np.concatenate(fills)
     middle = observed_quantile(ns, 0.5)
     return {"masks": len(ns), "mask_p50_us": middle / 1e3, "mask_max_us": int(ns.max()) / 1e3}

@@ -12,7 +12,7 @@ from harness.measure.protocol import MeasuredArm
 from harness.measure.record import read_measurement
 from harness.outcomes.controls import solved_by_all
 from harness.outcomes.metrics import few
-from harness.outcomes.summary import ArmSummary, Nanoseconds, pairs
+from harness.outcomes.summary import ArmSummary, Nanoseconds, walk_times
 from harness.report.figures.estimates import quantile
 from harness.report.frames.rows import COUNT, TEXT, TIME, WHOSE, Line, Seen
 from harness.report.tables.time import SHARES, time_frame
@@ -45,7 +45,7 @@ def of_arm(arm: ArmSummary, seen: Seen, common: Set[tuple[str, str]]) -> Iterato
     """
     for name, keys in (("common", common), ("own", set(arm.cases))):
         compiled = [case for key, case in arm.cases.items() if key in keys and case.declared]
-        walks = [list(pairs(arm, [case])) for case in compiled] if arm.timed.is_enough else []
+        walks = [list(walk_times(arm, [case])) for case in compiled] if arm.timed.is_enough else []
         figures = {
             "compile per case": [_one(case.compile_ns) for case in compiled],
             "first fill per case": [_one(case.first_fill_ns) for case in compiled],

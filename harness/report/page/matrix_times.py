@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.outcomes.summary import CaseSummary, pairs
+from harness.outcomes.summary import CaseSummary, fills_of
 from harness.report.figures import ratios
 from harness.report.figures.estimates import Estimate, quantile
 from harness.report.page import decodes
@@ -46,11 +46,7 @@ _compiles, _first = _once("compile_ns"), _once("first_fill_ns")
 def _fills(line: Line, cases: Iterable[CaseSummary]) -> Group:
     if not line.arm.timed.is_enough:
         return []
-    return [
-        np.concatenate([walk[:, 0] for walk in pairs(line.arm, [case])])
-        for case in cases
-        if case.declared and case.slices
-    ]
+    return [fills_of(line.arm, case) for case in cases if case.declared and case.slices]
 
 
 _COMPILE = "Compile time, one compile per case."

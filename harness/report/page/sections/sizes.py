@@ -10,7 +10,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from harness.measure.statistics import geometric_mean, has_tail, observed_quantile
-from harness.outcomes.summary import ArmSummary, common_solved, pairs
+from harness.outcomes.summary import ArmSummary, common_solved, walk_times
 from harness.report.figures import plots
 from harness.report.page.chart import Chart
 from harness.report.page.content import Content
@@ -87,7 +87,7 @@ def _first_mask(arm: ArmSummary) -> float | None:
 def _later(arm: ArmSummary) -> NDArray[np.int64]:
     """Returns the nanoseconds of every fill but the first of each walk; none where too few cases have
     times."""
-    times = pairs(arm, arm.cases.values()) if arm.timed.is_enough else []
+    times = walk_times(arm, arm.cases.values()) if arm.timed.is_enough else []
     return np.concatenate([np.empty(0, np.int64), *(one[1:, 0] for one in times)])
 
 
