@@ -11,7 +11,7 @@ within them are not.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal
@@ -201,6 +201,19 @@ def observed_quantile(
     """Returns the smallest of the values that at least this share of them does not exceed: of an even number
     the median is the lower one in the middle."""
     return float(np.quantile(np.asarray(values, float), share, method="inverted_cdf"))
+
+
+def shown_quantiles(
+    values: Sequence[float] | NDArray[np.float64] | NDArray[np.int64], shares: Mapping[str, float]
+) -> dict[str, float | None]:
+    """Returns these quantiles by name, as observed values; None where too few values lie beyond one. The
+    median is shown of any number of values."""
+    return {
+        name: observed_quantile(values, share)
+        if len(values) and (share == 0.5 or has_tail(share, len(values)))
+        else None
+        for name, share in shares.items()
+    }
 
 
 def quantile_interval(groups: Sequence[NDArray[np.float64]], share: float) -> tuple[float, float] | None:

@@ -10,8 +10,8 @@ import numpy as np
 
 from harness.measure.protocol import MeasuredArm
 from harness.measure.record import read_measurement
+from harness.measure.statistics import shown_quantiles
 from harness.outcomes.controls import solved_by_all
-from harness.outcomes.metrics import few
 from harness.outcomes.summary import ArmSummary, Nanoseconds, walk_times
 from harness.report.figures.estimates import quantile
 from harness.report.frames.rows import COUNT, TEXT, TIME, WHOSE, Line, Seen
@@ -76,12 +76,7 @@ def _all(times: Sequence[Nanoseconds]) -> Nanoseconds:
 def _percentiles(groups: Sequence[Nanoseconds]) -> Line:
     """Returns the percentiles of all values, and the interval of the median by whole groups."""
     values = np.concatenate(list(groups))
-    levels = np.quantile(values, list(SHARES.values()), method="inverted_cdf") / 1e3
-    shown = {
-        f"{name}_us": float(level)
-        for name, level in zip(SHARES, levels, strict=True)
-        if not few(name, len(values)) or name == "p50"
-    }
+    shown = {f"{name}_us": ns / 1e3 for name, ns in shown_quantiles(values, SHARES).items() if ns is not None}
     middle = quantile(groups, 0.5)
     if middle is not None and middle.bounds is not None:
         low, high = middle.bounds

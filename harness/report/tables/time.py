@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from harness.measure.figures import Figures
 from harness.measure.record import Trace, read_measurement
-from harness.measure.statistics import observed_quantile, quantile_interval
-from harness.outcomes.metrics import few
+from harness.measure.statistics import quantile_interval, shown_quantiles
 
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 
@@ -116,8 +115,8 @@ def _line(figure: str, unit: str, groups: Sequence[Values]) -> dict[str, Any]:
     # Times stay as they are: where they are shown they are rounded once, everywhere to the same digits.
     kept = _round if unit == "ratio" else float
     shown: dict[str, float | None] = {
-        name: None if name != "p50" and few(name, len(values)) else kept(observed_quantile(values, share))
-        for name, share in SHARES.items()
+        name: None if value is None else kept(value)
+        for name, value in shown_quantiles(values, SHARES).items()
     }
     bounds = quantile_interval(groups, SHARES["p50"])
     shown["p50_low"], shown["p50_high"] = map(kept, bounds) if bounds else (None, None)
