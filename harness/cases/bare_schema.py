@@ -25,6 +25,15 @@ HOLDING = frozenset(("properties", "patternProperties", "$ref", "allOf", "anyOf"
 NEVER_OBJECTS = frozenset(("type", "format", "pattern", "title", "description"))
 """Keywords that arguments are often called by, and whose value is never an object."""
 
+FORMATS = frozenset(
+    """
+    date-time date time duration email idn-email hostname idn-hostname ipv4 ipv6 uri uri-reference iri
+    iri-reference uuid uri-template json-pointer relative-json-pointer regex
+    host-name ip-address utc-millisec color style phone
+    """.split()  # noqa: SIM905
+)
+"""The formats that JSON Schema names, those of draft 3 alone in the last line."""
+
 TYPES = frozenset(("object", "array", "string", "number", "integer", "boolean", "null"))
 MISNAMED = {
     word: name
@@ -100,8 +109,9 @@ def _is_any(_: object) -> bool:
 
 
 def _is_format(value: object) -> bool:
-    """Is this the name of a format? `json` is a mode of Ollama's, and empty text none of its modes."""
-    return isinstance(value, str) and value not in ("", "json")
+    """Is this the name of a format that JSON Schema has? Requests and their logs have a `format` of any other
+    word, such as the name of an interface."""
+    return isinstance(value, str) and value in FORMATS
 
 
 def is_type(name: str) -> bool:

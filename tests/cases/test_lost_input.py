@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from request_bodies import CITY, read
+from request_bodies import CITY, FORM, WEATHER, read
 
 from harness.errors import BadInput
 
@@ -83,3 +83,31 @@ def test_tools_of_sdks_keep_their_schema_at_keys_of_their_own(key: str, tmp_path
     for value in ([tool], {"messages": [], "tools": [tool]}):
         (case,) = read(tmp_path, value)
         assert (case.name, json.loads(case.grammar.text)) == ("weather", CITY)
+
+
+ASKING: dict[str, Any] = {"model": "m", "messages": [], "tools": [WEATHER], "response_format": FORM}
+
+
+@pytest.mark.parametrize("word", ["chatml", "openai", "html", "json", ""])
+def test_a_request_may_have_a_format_of_any_word(word: str, tmp_path: Path) -> None:
+    """By that word alone it was a JSON Schema, which every backend refused."""
+    logged = {"timestamp": "t", "path": "/v1", "messages": [], "params": {"tools": [WEATHER]}}
+    for value, names in (
+        ({**ASKING, "format": word}, ["weather", "answer"]),
+        ({"format": word, "body": ASKING}, ["weather", "answer"]),
+        ({"model": "m", "messages": [], "response_format": FORM, "format": word}, ["answer"]),
+        ({**logged, "format": word}, ["weather"]),
+    ):
+        assert [case.name for case in read(tmp_path, value)] == names
+        assert [case.name for case in read(tmp_path, json.dumps(value), "log.jsonl")] == names
+
+
+def test_the_text_of_a_schema_may_be_the_format_of_a_request(tmp_path: Path) -> None:
+    (case,) = read(tmp_path, {"model": "m", "messages": [], "format": json.dumps(CITY)})
+    assert json.loads(case.grammar.text) == CITY
+
+
+@pytest.mark.parametrize("word", ["date-time", "regex", "ipv4", "ip-address"])
+def test_a_format_of_json_schemas_alone_is_a_schema(word: str, tmp_path: Path) -> None:
+    (case,) = read(tmp_path, {"format": word})
+    assert json.loads(case.grammar.text) == {"format": word}
