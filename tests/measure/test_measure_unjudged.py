@@ -21,7 +21,7 @@ from harness.measure.figures import Figures
 from harness.measure.protocol import PROFILES
 from harness.measure.record import read_measurement
 from harness.measure.session import _confirm
-from harness.outcomes.history.measurements import compared_entries, is_sound
+from harness.outcomes.history.measurements import Entry, compared_entries, is_sound
 from harness.outcomes.result import result_of
 from harness.report.figures.estimates import best
 from harness.report.figures.ratios import over_reference
@@ -30,6 +30,10 @@ from harness.report.tables.time import time_frame
 
 def figures_of(folder: Path) -> Figures:
     return Figures(read_measurement(folder))
+
+
+def entries_of(folder: Path) -> list[Entry]:
+    return [entry for entry, _ in compared_entries(read_measurement(folder))]
 
 
 def of(found: list[Comparison], metric: str = "fill", head: str = "toy==2", family: str = "") -> Comparison:
@@ -205,7 +209,7 @@ def test_a_control_without_a_case_to_judge_makes_no_run_unproven(tmp_path: Path)
     assert is_proven(found) and not undecided(found, figures)
     said = " ".join(show.proof_text(figures, found).split())
     assert "compile none: too few forks" in said and ", fill none" not in said
-    entries = [entry for entry, _ in compared_entries(tmp_path)[2] if entry.version == "2"]
+    entries = [entry for entry in entries_of(tmp_path) if entry.version == "2"]
     assert {entry.metric for entry in entries if is_sound(entry)} == {"fill", "accept", "matcher_new"}
 
 
@@ -282,7 +286,7 @@ def test_an_arm_is_not_ranked_without_its_slowest_cases(tmp_path: Path) -> None:
     assert ratios["b"].value == pytest.approx(math.sqrt(50), rel=0.02)
     assert (ratios["b"].bounds, ratios["b"].why) == (None, "1 case not judged")
     assert ratios["a"].bounds is not None and not any(best(list(ratios.values())))
-    entries = [entry for entry, _ in compared_entries(tmp_path)[2] if entry.metric == "compile"]
+    entries = [entry for entry in entries_of(tmp_path) if entry.metric == "compile"]
     assert {entry.backend: is_sound(entry) for entry in entries} == {"ours": True, "a": True, "b": False}
 
 
@@ -310,5 +314,5 @@ def test_an_entry_of_a_history_has_the_forks_of_its_ratio(tmp_path: Path) -> Non
         1.0,
         left_out=lambda arm, case, fork, _: (arm, case) == ("toy==2", "speed1") and fork >= 3,
     )
-    forks = {entry.version: entry.forks for entry, _ in compared_entries(folder)[2] if entry.metric == "fill"}
+    forks = {entry.version: entry.forks for entry in entries_of(folder) if entry.metric == "fill"}
     assert forks == {"1": 5, "2": 3}

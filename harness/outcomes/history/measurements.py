@@ -24,7 +24,7 @@ from harness.backend.environments.releases import release
 from harness.errors import BadInput, Incomplete
 from harness.measure.estimate import Comparison, compare, is_proven
 from harness.measure.figures import METRICS, Figures
-from harness.measure.record import read_measurement
+from harness.measure.record import Recorded, read_measurement
 from harness.measure.statistics import geometric_mean
 from harness.outcomes.history.alert_rule import Event, State, events, state
 from harness.outcomes.history.files import NewFile, read_lines
@@ -84,21 +84,12 @@ class Series:
         ) and last.reference.startswith(f"{last.backend}==")
 
 
-def entries_of(folder: Path) -> tuple[str, str, list[Entry]]:
-    """Returns hardware key, workload key and entries of a complete measurement. Raises BadInput."""
-    hardware, workload, entries = compared_entries(folder)
-    return hardware, workload, [entry for entry, _ in entries]
+def compared_entries(recorded: Recorded) -> list[tuple[Entry, Comparison | None]]:
+    """Returns the entries of a measurement, each with the comparison from which its ratio comes; the
+    reference has none.
 
-
-def compared_entries(folder: Path) -> tuple[str, str, list[tuple[Entry, Comparison | None]]]:
-    """Returns the same with the comparison from which each entry's ratio comes; the reference has none.
-
-    No confirming forks are looked at, so a change that the comparison claims may not be confirmed. Raises
-    BadInput.
+    No confirming forks are looked at, so a change that the comparison claims may not be confirmed.
     """
-    recorded = read_measurement(folder)
-    if recorded.end is None:
-        raise Incomplete(f"{folder}: this measurement has no end and goes into no history")
     figures, measurement = Figures(recorded), recorded.measurement
     comparisons = compare(figures)
     proven = is_proven(comparisons)
@@ -144,7 +135,7 @@ def compared_entries(folder: Path) -> tuple[str, str, list[tuple[Entry, Comparis
                         ratio,
                     )
                 )
-    return measurement.hardware, measurement.workload, entries
+    return entries
 
 
 def _is_judged(ratio: Comparison) -> bool:
@@ -159,9 +150,13 @@ def _full(backend: str, version: str, options: str) -> str:
 
 def times_file(history: Path, folder: Path) -> NewFile:
     """Returns the file of the run's measurement. Raises BadInput."""
-    hardware, workload, entries = entries_of(folder)
+    recorded = read_measurement(folder)
+    if recorded.end is None:
+        raise Incomplete(f"{folder}: this measurement has no end and goes into no history")
+    entries = [entry for entry, _ in compared_entries(recorded)]
     if not entries:
         raise BadInput(f"{folder}: nothing was measured on two arms; there is nothing for a history")
+    hardware, workload = recorded.measurement.hardware, recorded.measurement.workload
     where = history / safe_name(hardware) / safe_name(workload)
     lines = [{"history": HISTORY, "hardware": hardware, "workload": workload}, *map(asdict, entries)]
     return new_file(where, entries[0].time, entries[0].run, lines)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.backend.arm import arm_names, full_name, pinned, version_key
 from harness.measure.figures import ALL
-from harness.measure.record import has_measurement, read_measurement
+from harness.measure.record import Recorded, has_measurement, read_measurement
 from harness.measure.statistics import share_bounds
 from harness.outcomes import compare, differences, expected, metrics, outcome
 from harness.outcomes.delayed import DelayedCases
@@ -75,7 +75,7 @@ def result_of(
         gate = Gate("ok", "", ())
     if gate.against and not (base and expected.is_record(base)):
         gate = replace(gate, reasons=(*_samples(info, base), *gate.reasons))
-    measured = list(_measured(run)) if recorded else []
+    measured = list(_measured(recorded)) if recorded and recorded.end is not None else []
     return Result(
         sample=sample_of(info),
         run=info.run,
@@ -228,15 +228,13 @@ def _figures(arms: Iterable[ArmSummary]) -> Iterator[Figure]:
                     )
 
 
-def _measured(run: Path) -> Iterator[Figure]:
+def _measured(recorded: Recorded) -> Iterator[Figure]:
     """Yields nanoseconds, and ratios to the reference with their intervals.
 
     An unproven ratio says why and has none: where identical code does not come out as equal, no interval can
     be believed. Nor has one that leaves cases out: they may be those in which the arm is slow.
     """
-    if read_measurement(run).end is None:
-        return
-    for entry, compared in measurements.compared_entries(run)[2]:
+    for entry, compared in measurements.compared_entries(recorded):
         arm = f"{pinned(entry, '')} {entry.version}"
         what = entry.metric.replace("_", " ")
         yield Figure(
