@@ -5,13 +5,15 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 from harness.backend.grammar import Dialect, Grammar
 from harness.cases.case import Case, Instance
 from harness.errors import BadInput
-from harness.shape import LONGEST_LINE, json_line, shaped
+from harness.shape import LONGEST_LINE, bounded_lines, json_line, shaped
 
 CASES_FILE = "cases.jsonl"
 """The file of a run that holds every case once."""
@@ -127,9 +129,19 @@ def _instance_of(parts: tuple[Any, ...]) -> Instance:
     )
 
 
+def cases_in(path: Path) -> Iterator[tuple[int, str, str, Case]]:
+    """Yields, for each case of a run's `cases.jsonl` or of a draft of it, the offset at which it begins, the
+    suite, the suite's version and the case. Raises BadInput, and OSError where the file cannot be read."""
+    offset = 0
+    with open(path, "rb") as file:
+        for line in bounded_lines(file, CASES_FILE, LONGEST_CASE):
+            yield offset, *case_from_line(line)
+            offset += len(line)
+
+
 def case_at(cases: str, offset: int) -> Case:
-    """Returns the case that begins at this offset of a run's `cases.jsonl`."""
+    """Returns the case that begins at this offset of a run's `cases.jsonl`. Raises BadInput."""
     with open(cases, "rb") as file:
         file.seek(offset)
-        _, _, case = case_from_line(file.readline())
+        _, _, case = case_from_line(file.readline(LONGEST_CASE))
     return case

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.cases.case import Case, Instance
-from harness.cases.case_line import LONGEST_CASE, case_from_line, case_to_line
+from harness.cases.case_line import LONGEST_CASE, case_to_line, cases_in
 from harness.cases.names import unused_name
 from harness.cases.prepared import Prepared, Preparers, made_key, problem_with
 from harness.cases.suite import Passed, Suite, read_cases
@@ -228,12 +228,11 @@ class _About:
 def made_documents(path: Path) -> dict[str, tuple[Instance, ...]]:
     """Returns the documents that the plan at `path` made for cases without any, by `made_key`; none, where
     none could be made."""
-    with open(path, "rb") as file:
-        return {
-            made_key(suite, case): case.instances
-            for suite, _, case in map(case_from_line, file)
-            if all(one.made_for for one in case.instances)
-        }
+    return {
+        made_key(suite, case): case.instances
+        for _, suite, _, case in cases_in(path)
+        if all(one.made_for for one in case.instances)
+    }
 
 
 def rows_owed(path: Path, checked: bool) -> dict[tuple[str, str], int]:
@@ -241,8 +240,7 @@ def rows_owed(path: Path, checked: bool) -> dict[tuple[str, str], int]:
     order.
 
     That is one for each instance, or 1 for a case without any, and one more for the checks."""
-    with open(path, "rb") as file:
-        return {(suite, case.id): rows_of(case, checked) for suite, _, case in map(case_from_line, file)}
+    return {(suite, case.id): rows_of(case, checked) for _, suite, _, case in cases_in(path)}
 
 
 def rows_of(case: Case, checked: bool) -> int:

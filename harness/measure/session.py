@@ -8,7 +8,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -37,7 +37,7 @@ from harness.measure.record import (
 from harness.rows.folder import locked, named_by_errors, now
 from harness.rows.machine import hardware, hardware_key
 from harness.rows.row import Row, RunInfo, verdict
-from harness.rows.store import has_begun, read_cases, read_info, read_rows
+from harness.rows.store import has_begun, read_cases, read_cases_at, read_info, read_rows
 from harness.running.leftovers import refuse_strangers
 from harness.running.looking import look_at
 from harness.running.session import Request as RunRequest
@@ -284,7 +284,7 @@ def plan_traces(
             problems.setdefault((row.suite, row.case_id), {}).setdefault(arm, why)
     traces: dict[str, Trace] = {}
     unsolved: dict[str, dict[str, str]] = {}
-    for offset, (suite, _, case) in zip(_offsets(folder), read_cases(folder), strict=True):
+    for offset, suite, _, case in read_cases_at(folder):
         lengths = {number: tokens.get((suite, case.id, number), 0) for number in range(len(case.instances))}
         longest = max(lengths, key=lambda number: lengths[number], default=None)
         failed = problems.get((suite, case.id), {})
@@ -309,15 +309,6 @@ def _in_a_further_suite(folder: Path, traces: Sequence[Trace]) -> int:
     not count."""
     suites = {trace.case_id: trace.suite for trace in traces}
     return len({case.id for suite, _, case in read_cases(folder) if suites.get(case.id, suite) != suite})
-
-
-def _offsets(folder: Path) -> Iterator[int]:
-    with open(folder / CASES_FILE, "rb") as file:
-        while True:
-            here = file.tell()
-            if not file.readline():
-                return
-            yield here
 
 
 def workload_key(info: RunInfo, traces: Sequence[Trace], profile: MeasureProfile) -> str:

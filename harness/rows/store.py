@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from harness.backend.arm import Arm
 from harness.cases.case import Case
-from harness.cases.case_line import CASES_FILE, LONGEST_CASE, case_from_line
+from harness.cases.case_line import CASES_FILE, cases_in
 from harness.errors import BadInput
 from harness.rows.folder import ROWS, SAMPLES
 from harness.rows.line import problem_with
@@ -326,17 +326,22 @@ def read_integers(path: Path) -> Samples:
 
 def read_cases(folder: Path) -> Iterator[tuple[str, str, Case]]:
     """Yields the suite, the suite's version and the case for every case of the run. Raises BadInput."""
+    for _, suite, version, case in read_cases_at(folder):
+        yield suite, version, case
+
+
+def read_cases_at(folder: Path) -> Iterator[tuple[int, str, str, Case]]:
+    """Yields the same, first the offset at which the case begins in the run's `cases.jsonl`. Raises
+    BadInput."""
+    keys: set[tuple[str, str]] = set()
     try:
-        with open(folder / CASES_FILE, "rb") as file:
-            keys: set[tuple[str, str]] = set()
-            for line in bounded_lines(file, CASES_FILE, LONGEST_CASE):
-                suite, version, case = case_from_line(line)
-                if (suite, case.id) in keys:
-                    raise BadInput(
-                        f"cases.jsonl: the case {case.id} stands here twice; the file was changed or damaged"
-                    )
-                keys.add((suite, case.id))
-                yield suite, version, case
+        for offset, suite, version, case in cases_in(folder / CASES_FILE):
+            if (suite, case.id) in keys:
+                raise BadInput(
+                    f"cases.jsonl: the case {case.id} stands here twice; the file was changed or damaged"
+                )
+            keys.add((suite, case.id))
+            yield offset, suite, version, case
     except FileNotFoundError as error:
         refuse_published(
             folder,

@@ -8,13 +8,12 @@ from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.cases.case_line import CASES_FILE, LONGEST_CASE, case_from_line
+from harness.cases.case_line import CASES_FILE, cases_in
 from harness.errors import BadInput
 from harness.rows.folder import RECORDS, ROWS, SAMPLES
 from harness.rows.sessions import FILE as SESSIONS
 from harness.rows.store import EXPERIMENT
 from harness.running.experiment import HEAD
-from harness.shape import bounded_lines
 from harness.whole_files import IN_PLACE
 
 OF_A_RUN = (CASES_FILE, EXPERIMENT, ROWS, SAMPLES, SESSIONS)
@@ -60,10 +59,10 @@ def _is_leftover(path: Path) -> bool:
     try:
         if path.is_symlink() or not path.is_file():  # what a link leads to is not ours
             return False
+        if path.name == CASES_FILE:
+            deque(cases_in(path), maxlen=0)
+            return True
         with path.open("rb") as file:
-            if path.name == CASES_FILE:
-                deque(map(case_from_line, bounded_lines(file, path, LONGEST_CASE)), maxlen=0)
-                return True
             if path.name == EXPERIMENT and not path.with_name(CASES_FILE).exists():
                 return False  # a copy that a user made: a run writes the cases first
             begins = {EXPERIMENT: HEAD.encode(), ROWS: BEGINNING}.get(path.name, b"")

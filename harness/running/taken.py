@@ -5,18 +5,18 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
 from harness.backend.arm import Arm, arm, with_version
 from harness.cases.case import Case
-from harness.cases.case_line import CASES_FILE, case_from_line
+from harness.cases.case_line import CASES_FILE, cases_in
 from harness.cases.plan import rows_of
 from harness.errors import BadInput
 from harness.rows.row import Row, RunInfo, makes_checks
-from harness.rows.store import case_identity, read_info, read_rows
+from harness.rows.store import case_identity, read_cases, read_info, read_rows
 from harness.rows.writer import Writer
 from harness.running.planned_cases import digested
 from harness.running.same_run import first_difference
@@ -75,7 +75,7 @@ def take_over(
     made is walked anew. Samples of times are not taken along. Raises BadInput for a damaged run.
     """
     checked = makes_checks(info.effort, info.decode)
-    planned = {(suite, case.id): case for suite, case in _cases(cases)}
+    planned = {(suite, case.id): case for _, suite, _, case in cases_in(cases)}
     numbers = {key: number for number, key in enumerate(planned)}
     others = _other_suites(earlier, info, cases)
     same = {key for key in _same_cases(earlier, planned) if key[0] not in others}
@@ -97,16 +97,11 @@ def take_over(
     return taken, others
 
 
-def _cases(path: Path) -> Iterator[tuple[str, Case]]:
-    with open(path, "rb") as file:
-        yield from ((suite, case) for suite, _, case in map(case_from_line, file))
-
-
 def _same_cases(earlier: Path, planned: Mapping[tuple[str, str], Case]) -> set[tuple[str, str]]:
     """Returns which of the planned cases the earlier run may have walked, as far as its folder tells."""
     if (earlier / CASES_FILE).exists():
-        before = _cases(earlier / CASES_FILE)
-        return {(suite, case.id) for suite, case in before if planned.get((suite, case.id)) == case}
+        before = read_cases(earlier)
+        return {(suite, case.id) for suite, _, case in before if planned.get((suite, case.id)) == case}
     return {key for key, case in planned.items() if not any(one.made_for for one in case.instances)}
 
 

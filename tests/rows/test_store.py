@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,10 @@ from hypothesis import strategies as st
 
 from harness.backend.arm import Arm
 from harness.backend.grammar import Grammar
+from harness.cases import case_line
 from harness.cases.case import Case
 from harness.cases.case_line import case_to_line
+from harness.cases.plan import rows_owed
 from harness.errors import BadInput
 from harness.rows import store
 from harness.rows.appending import Appender
@@ -40,6 +43,7 @@ from harness.rows.store import (
     read_samples,
 )
 from harness.rows.writer import Writer
+from harness.running.taken import _same_cases
 
 ROW = Row(
     backend="b", backend_version="1", options="", vocabulary="v", suite="s", suite_version="1", case="c",
@@ -302,12 +306,34 @@ def test_verdicts(status: str, valid: bool | None, accepted: bool | None, said: 
     assert verdict(status, valid, accepted) == said
 
 
-def test_a_line_of_cases_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda folder: list(store.read_cases(folder)),
+        lambda folder: rows_owed(folder / "cases.jsonl", False),
+        lambda folder: _same_cases(folder, {}),
+    ],
+    ids=["the cases of a run", "the rows that are owed", "the cases of a run to take over"],
+)
+def test_a_line_of_cases_is_bounded(
+    read: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     line = case_to_line("s", "1", Case("0123456789ab", "a case", Grammar("regex", "a")))
     (tmp_path / "cases.jsonl").write_bytes(line + line.rstrip() + b" " * 1000 + b"\n")
-    monkeypatch.setattr(store, "LONGEST_CASE", len(line))
+    monkeypatch.setattr(case_line, "LONGEST_CASE", len(line))
     with pytest.raises(BadInput, match=r"cases\.jsonl:2: a line of more than"):
-        list(store.read_cases(tmp_path))
+        read(tmp_path)
+
+
+def test_a_single_case_is_read_no_further_than_a_case_is_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = case_to_line("s", "1", Case("0123456789ab", "a case", Grammar("regex", "a")))
+    (tmp_path / "cases.jsonl").write_bytes(line)
+    assert case_line.case_at(str(tmp_path / "cases.jsonl"), 0).name == "a case"
+    monkeypatch.setattr(case_line, "LONGEST_CASE", len(line) // 2)
+    with pytest.raises(BadInput, match=r"cases\.jsonl: not JSON"):
+        case_line.case_at(str(tmp_path / "cases.jsonl"), 0)
 
 
 def test_a_row_on_another_vocabulary_is_no_row_of_the_run(tmp_path: Path) -> None:

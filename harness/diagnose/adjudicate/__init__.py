@@ -24,7 +24,7 @@ from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
 from harness.backend.vocabulary import load_vocabulary
 from harness.cases.case import Case
-from harness.cases.case_line import CASES_FILE, case_from_line
+from harness.cases.case_line import CASES_FILE
 from harness.diagnose.adjudicate.trial import Settings as Settings
 from harness.diagnose.adjudicate.trial import Trial
 from harness.diagnose.adjudicate.verdicts import Validators
@@ -34,7 +34,7 @@ from harness.oracle.judge import Judge
 from harness.rows.appending import encoded, write_lines
 from harness.rows.folder import locked
 from harness.rows.row import DECLINED, Row, RunInfo
-from harness.rows.store import read_cases, read_info, read_rows, refuse_published
+from harness.rows.store import read_cases, read_cases_at, read_info, read_rows, refuse_published
 from harness.text import one_line
 from harness.whole_files import drafted
 
@@ -221,12 +221,8 @@ def _blame(witnesses: list[Witness]) -> str:
 def _planned_cases(work: _Work, vocabulary: str) -> Iterator[_PlannedCase]:
     """Yields every case that some arm compiled, once, however many suites hold it."""
     case_ids: set[str] = set()
-    offset = 0
-    with open(work.cases, "rb") as file:
-        for line in file:
-            suite, _, case = case_from_line(line)
-            walked = work.walked.get((vocabulary, suite, case.id))
-            if walked is not None and case.id not in case_ids:
-                case_ids.add(case.id)
-                yield _PlannedCase(suite, offset, case, walked)
-            offset += len(line)
+    for offset, suite, _, case in read_cases_at(work.folder):
+        walked = work.walked.get((vocabulary, suite, case.id))
+        if walked is not None and case.id not in case_ids:
+            case_ids.add(case.id)
+            yield _PlannedCase(suite, offset, case, walked)
