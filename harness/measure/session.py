@@ -156,7 +156,7 @@ def _measure_in(
         (name, row.case_id): row.compile_ns
         for row in rows
         if row.compile_ns is not None
-        for name in names[row.backend, row.backend_version, row.options]
+        for name in names[row.version_key]
     }
     with MeasureRecorder(folder, measurement) as recorder:
         engine = MeasureEngine(
@@ -274,7 +274,7 @@ def plan_traces(
     dialects: dict[str, set[str]] = {}
     for row in rows:
         dialects.setdefault(row.suite, set()).add(row.dialect)
-        arm = names[row.backend, row.backend_version, row.options]
+        arm = names[row.version_key]
         if row.instance is not None and row.valid and row.tokens:
             tokens[row.suite, row.case_id, row.instance] = row.tokens
         judged = verdict(row.status, row.valid, row.accepted)

@@ -215,7 +215,7 @@ def outcomes(rows: Iterable[Row]) -> dict[Key, CaseDifferences]:
     by_key: dict[Key, CaseDifferences] = {}
     arms = set()
     for row in rows:
-        arms.add((row.backend, row.backend_version, row.options))
+        arms.add(row.version_key)
         if len(arms) > 1:
             raise ValueError(f"rows of more than one arm: {sorted(arms)}")
         add_outcome(by_key, row)

@@ -64,7 +64,7 @@ class Endless:
     def add(self, row: Row) -> None:
         """Takes in one row."""
         if row.mode == CHECKS_MODE and (found := row.counted.get(RUNS_END)):
-            arm = self.names[row.backend, row.backend_version, row.options]
+            arm = self.names[row.version_key]
             self.counts.setdefault((row.vocabulary, arm, row.dialect), EndlessCounts()).add(found)
 
     def sentences(self) -> Iterator[str]:

@@ -148,7 +148,7 @@ def truth_table(rows: Iterable[Row]) -> TruthTable:
         decides = next((tag.removeprefix("decides:") for tag in row.tags if tag.startswith("decides:")), "")
         if row.valid is None or not decides:
             continue
-        keys = walks_by_arm.setdefault((row.backend, row.backend_version, row.options), {})
+        keys = walks_by_arm.setdefault(row.version_key, {})
         for key in _keys(row.tags):
             cases = keys.setdefault(key, {})
             cases.setdefault((row.suite, row.case_id), _CaseWalks(row.case, decides)).add(row)

@@ -29,7 +29,7 @@ ArmKey = tuple[str, str, str, str]
 
 def arm_key(row: Row) -> ArmKey:
     """Returns whose row it is."""
-    return row.backend, row.backend_version, row.options, row.vocabulary
+    return *row.version_key, row.vocabulary
 
 
 def maskbench_error(row: Row) -> MaskbenchError | None:

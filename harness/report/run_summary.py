@@ -99,7 +99,7 @@ class WorstRow:
 
 
 def _worst_failure(run: Path, info: RunInfo, fault: Fault, row: Row) -> WorstFailure:
-    name = arm_names(info.arms)[row.backend, row.backend_version, row.options]
+    name = arm_names(info.arms)[row.version_key]
     check = fault.finding.check if fault.finding is not None else ""
     words = repro_words(run, row.suite, row.case_id, name, row.vocabulary, check)
     if fault.finding is None and row.instance is not None:

@@ -143,6 +143,11 @@ class Row:
     """The check that was at work when the child was lost; empty where none was, and in runs from before this
     field."""
 
+    @property
+    def version_key(self) -> tuple[str, str, str]:
+        """Returns whose row it is, as `harness.backend.arm.version_key` has it of an arm."""
+        return self.backend, self.backend_version, self.options
+
 
 IDENTITY = (
     "backend",

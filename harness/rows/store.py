@@ -235,9 +235,8 @@ def read_rows(folder: Path, *, whole: bool = True) -> Iterator[Row]:
             vocabularies = set(value["vocabularies"])
         elif value["kind"] == "row":
             row = row_from_json(value | {"samples": None} if without_samples else value)
-            arm = row.backend, row.backend_version, row.options
-            if arm not in arms:
-                who = one_line(" ".join(filter(None, arm)), 200, spelled=True)
+            if row.version_key not in arms:
+                who = one_line(" ".join(filter(None, row.version_key)), 200, spelled=True)
                 raise BadInput(
                     f"{folder}/rows.jsonl:{number}: a row of {who}, no arm of this run; the file was "
                     "changed or damaged"

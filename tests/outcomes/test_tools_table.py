@@ -15,9 +15,7 @@ def row(family: str, valid: bool | None, accepted: bool | None, status: str = "o
         valid=valid,
         accepted=accepted,
         status=status,
-        backend="one",
-        backend_version="1",
-        options="",
+        version_key=("one", "1", ""),
     )
 
 

@@ -80,7 +80,7 @@ def info(arms: Iterable[Arm] = ARMS, **fields: Any) -> RunInfo:
 
 def arms_of(rows: Iterable[Row]) -> list[Arm]:
     """Returns the arms that a run with these rows must have, each once."""
-    keys = dict.fromkeys((row.backend, row.backend_version, row.options) for row in rows)
+    keys = dict.fromkeys(row.version_key for row in rows)
     return [Arm(*key, key[0], ("json_schema",), "bitmask") for key in keys]
 
 

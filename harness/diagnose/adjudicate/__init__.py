@@ -151,7 +151,7 @@ def _walked(
             and row.phase != "compile"
         ):
             case = walked.setdefault((row.vocabulary, row.suite, row.case_id), _Walked())
-            case.arms.add(names[row.backend, row.backend_version, row.options])
+            case.arms.add(names[row.version_key])
             case.add(row)
     return walked
 

@@ -86,8 +86,7 @@ def find_failure(
             f"{len(case.instances)}; the file was changed or damaged"
         )
     instance = case.instances[along] if along is not None else Instance("", b"", None)
-    whose = (row.backend, row.backend_version, row.options)
-    its_arm = next(one for one in info.arms if version_key(one) == whose)
+    its_arm = next(one for one in info.arms if version_key(one) == row.version_key)
     return Failure(row, case, instance, finding, info.timeout_s, info.memory_bytes, python_of(its_arm, say))
 
 
@@ -111,7 +110,7 @@ def _rows_of(
         row
         for row in read_rows(folder)
         if (row.suite, row.case_id) in ids
-        and (row.backend, row.backend_version, row.options) in matching
+        and row.version_key in matching
         and vocabulary in (None, row.vocabulary)
     ]
     if not rows:

@@ -70,7 +70,7 @@ def read_told(sides: Iterable[Side]) -> dict[SideKey, Told]:
     told = {side.key: Told() for side in sides}
     for folder in dict.fromkeys(folder for folder, _ in told):
         for row in read_rows(folder):
-            of = told.get((folder, (row.backend, row.backend_version, row.options)))
+            of = told.get((folder, row.version_key))
             if of is None:
                 continue
             add_outcome(of.outcomes, row)

@@ -12,7 +12,7 @@ from harness.measure.statistics import observed_quantile
 from harness.outcomes.controls import controls
 from harness.outcomes.outcome import Outcome, faults, is_documented, outcome, walk_verdict
 from harness.outcomes.result import Noticed
-from harness.outcomes.summary import ArmSummary, CaseSummary, fills_of
+from harness.outcomes.summary import ArmSummary, CaseSummary, arm_key, fills_of
 from harness.rows.row import CHECKS_MODE, Row, RunInfo
 
 Line = dict[str, Any]
@@ -73,7 +73,7 @@ class Seen:
         which = {"suite": row.suite, "case": row.case, "case_id": row.case_id, "dialect": row.dialect}
         if (row.suite, row.case_id) not in self._cases:
             self._cases[row.suite, row.case_id] = {**which, "tags": " ".join(row.tags)}
-        common = self.whose(row.backend, row.backend_version, row.options, row.vocabulary) | which
+        common = self.whose(*arm_key(row)) | which
         if row.mode != CHECKS_MODE:
             self.instances.append(
                 common

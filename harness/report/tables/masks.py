@@ -41,7 +41,7 @@ class ExactMasks:
             return
         exact, leads, written = (row.counted.get(check, {}) for check in CHECKS)
         if exact or leads or written:
-            arm = self.names[row.backend, row.backend_version, row.options]
+            arm = self.names[row.version_key]
             total = self.counts.setdefault((row.vocabulary, arm, row.dialect), Counter())
             for check in (exact, leads):
                 total.update(sound=check.get("sound", 0), places=check.get("places", 0))

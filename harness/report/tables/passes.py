@@ -57,7 +57,7 @@ def passes_frame(run: Path) -> pd.DataFrame:
             }
             ran |= counted.keys()
             if counted:
-                arm = names[row.backend, row.backend_version, row.options]
+                arm = names[row.version_key]
                 decoded[row.vocabulary, arm][row.suite, row.case_id] = counted
     lines = []
     for vocabulary in info.vocabularies:

@@ -39,8 +39,7 @@ def spelling_table(rows: Iterable[Row]) -> dict[ArmName, dict[str, Count]]:
     for row in rows:
         if row.valid and row.accepted is not None:
             spelled = SpelledName.parse(row.instance_name)
-            whose = (row.backend, row.backend_version, row.options)
-            which = (whose, row.vocabulary, row.suite, row.case_id, spelled.document)
+            which = (row.version_key, row.vocabulary, row.suite, row.case_id, spelled.document)
             document = documents.setdefault(which, {})
             document[spelled.layout, spelled.spelling] = row.accepted
     table: dict[ArmName, dict[str, Count]] = {}

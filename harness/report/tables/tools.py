@@ -35,10 +35,9 @@ def tool_counts(rows: Iterable[Row]) -> dict[Line, dict[ArmName, Counter[str]]]:
         line = _line_of(row.tags)
         if line is None or row.valid is None:
             continue
-        arm = (row.backend, row.backend_version, row.options)
         ours = row.status in OURS
         what = "unjudged" if ours else verdict(row.status, row.valid, row.accepted)
-        counts.setdefault(line, {}).setdefault(arm, Counter())[what] += 1
+        counts.setdefault(line, {}).setdefault(row.version_key, Counter())[what] += 1
     return counts
 
 
