@@ -7,7 +7,7 @@ import errno
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -89,6 +89,22 @@ def write_whole(path: Path, content: str | bytes) -> None:
             raise
         with named_where_full(path):
             path.write_bytes(content)
+
+
+def write_files(folder: Path, files: Mapping[str, str | bytes], option: str) -> list[Path]:
+    """Writes files into a folder, each whole, by its path in it, and returns their paths. A folder that is
+    missing is made; a character that UTF-8 has no bytes for becomes a question mark. Raises BadInput, which
+    asks for another `option`."""
+    written = []
+    for name, content in files.items():
+        path = folder / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, content if isinstance(content, bytes) else content.encode("utf-8", "replace"))
+        except OSError as error:
+            raise BadInput(f"{path}: cannot be written: {error.strerror}; give another {option}") from error
+        written.append(path)
+    return written
 
 
 def _take_place(draft: Path, path: Path) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from harness.errors import BadInput
 from harness.measure.growth import show
 from harness.measure.growth.axes import axes
 from harness.measure.growth.conclude import FIGURES, Conclusion, caching, conclusions, many_schemas
@@ -20,7 +19,7 @@ from harness.report.figures.printing import printing
 from harness.report.templates import asset, refuse_no_page, template_environment
 from harness.running.leftovers import refuse_to_replace
 from harness.text import PIPE, csv_text
-from harness.whole_files import write_whole
+from harness.whole_files import write_files
 
 PAGE = "growth.html"
 TABLE = "growth.csv"
@@ -64,11 +63,7 @@ def write_growth(grown: Grown, folder: Path) -> Path:
     with printing(("svg",)) as printed:
         _panelled(grown, found)
     files |= {f"{chart.name}.svg": chart.files["svg"].decode() for chart in printed}
-    try:
-        for name, content in files.items():
-            write_whole(folder / name, content)
-    except OSError as error:
-        raise BadInput(f"{error.filename}: cannot be written ({error.strerror})") from error
+    write_files(folder, files, "folder")
     return folder / PAGE
 
 

@@ -100,7 +100,7 @@ def test_a_record_that_fails_after_the_walk_loses_nothing(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("harness.outcomes.expected.record.write_whole", full)
+    monkeypatch.setattr("harness.whole_files.write_whole", full)
     assert main([*walk, "--record", "known.json", "--json"]) == BAD_INPUT
     told = capsys.readouterr()
     assert json.loads(told.out)["folder"] == "walked"

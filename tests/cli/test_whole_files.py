@@ -15,8 +15,9 @@ import pytest
 from synthetic import ARMS, info, row, write_run
 
 from harness.cli.main import main
+from harness.errors import BadInput
 from harness.outcomes.expected import read_record
-from harness.whole_files import drafted, write_whole
+from harness.whole_files import drafted, write_files, write_whole
 
 
 @pytest.fixture
@@ -47,6 +48,19 @@ def test_a_full_disk_leaves_the_record_that_was_there(
     assert record.read_bytes() == before and os.listdir(record.parent) == ["known.json"]
     said = capsys.readouterr().err
     assert f"{record}: cannot be written: File too large" in said and said.count("\n") == 1
+
+
+def test_files_are_written_into_folders_that_are_made(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {"a.txt": "a \udc80 b", "in/b.bin": b"\x80"}
+    written = write_files(tmp_path / "new", files, "--out")
+    assert written == [tmp_path / "new" / "a.txt", tmp_path / "new" / "in" / "b.bin"]
+    assert [path.read_bytes() for path in written] == [b"a ? b", b"\x80"]
+
+
+def test_a_file_that_cannot_be_written_is_named_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "in").touch()
+    with pytest.raises(BadInput, match="in/b: cannot be written: File exists; give another --out"):
+        write_files(tmp_path, {"a": "a", "in/b": "b"}, "--out")
 
 
 @pytest.mark.parametrize("into", ["page.html", "site", "shown"])

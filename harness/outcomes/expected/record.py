@@ -28,7 +28,7 @@ from harness.rows.store import read_info
 from harness.running.experiment import moved_suite, suites_of_run
 from harness.running.leftovers import refuse_to_replace
 from harness.shape import json_line, read_bytes, shaped
-from harness.whole_files import refuse_unwritable, write_whole
+from harness.whole_files import refuse_unwritable, write_files
 
 FORMAT = 4
 """It is raised by a change after which records of before would fail a gate, or let it pass, wrongly."""
@@ -187,11 +187,8 @@ def write_record(folder: Path, path: Path) -> int:
         },
         "arms": [{**vars(arm), "cases": cases} for arm, cases in arms.items()],
     }
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps(value, indent=0, ensure_ascii=True) + "\n")
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be written: {error.strerror}") from error
+    content = json.dumps(value, indent=0, ensure_ascii=True) + "\n"
+    write_files(path.parent, {path.name: content}, "--record")
     return sum(map(len, arms.values()))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from harness.errors import BadInput
 from harness.outcomes.result import Result
 from harness.report.export import (
     bencher,
@@ -21,7 +20,7 @@ from harness.report.export import (
     workflow_commands,
 )
 from harness.running.leftovers import refuse_to_replace
-from harness.whole_files import write_whole
+from harness.whole_files import write_files
 
 Form = Callable[[Result], dict[str, str]]
 
@@ -65,16 +64,5 @@ def refuse_to_replace_others(forms: Iterable[str], out: Path) -> None:
 
 def write(result: Result, forms: list[str], out: Path) -> list[Path]:
     """Writes the files of these forms into the folder `out`, and returns their paths. Raises BadInput."""
-    written = []
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for form in forms:
-            for name, text in FORMS[form](result).items():
-                path = out / name
-                write_whole(path, text.encode("utf-8", "replace"))
-                written.append(path)
-    except OSError as error:
-        raise BadInput(
-            f"{error.filename or out}: cannot be written ({error.strerror}); give another --out"
-        ) from error
-    return written
+    files = {name: text for form in forms for name, text in FORMS[form](result).items()}
+    return write_files(out, files, "--out")

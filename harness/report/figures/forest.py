@@ -7,13 +7,12 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from harness.errors import BadInput
 from harness.measure.estimate import Comparison
 from harness.measure.figures import METRICS
 from harness.outcomes.compare import Pair
 from harness.report.figures import charts
 from harness.report.templates import asset, template_environment
-from harness.whole_files import write_whole
+from harness.whole_files import write_files
 
 STYLES = {
     "regressed": (6, ">"),
@@ -43,11 +42,7 @@ def write_forest(pairs: Sequence[Pair], path: Path) -> Path:
         signs=SIGNS,
         stylesheet=Markup(asset("style.css").strip()),
     )
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, html.encode("utf-8", "replace"))
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be written: {error.strerror}; give another file") from error
+    write_files(path.parent, {path.name: html}, "--html")
     return path
 
 

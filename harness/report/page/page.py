@@ -11,7 +11,6 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from harness.errors import BadInput
 from harness.report.cases import explorer, snippets
 from harness.report.cases.data import Explored, as_json
 from harness.report.cases.explorer import ASSETS
@@ -22,7 +21,7 @@ from harness.report.page.inputs import Inputs, read_inputs
 from harness.report.page.section import render_tabs
 from harness.report.templates import asset, refuse_no_page, template_environment
 from harness.running.leftovers import refuse_to_replace
-from harness.whole_files import write_whole
+from harness.whole_files import write_files
 
 STYLES = ("style.css", "cases.css")
 SCRIPTS = ("page.js", "matrix.js", *explorer.SCRIPTS)
@@ -58,16 +57,10 @@ def write_report(
     path = out if is_alone else out / "report.html"
     if not is_alone:
         files |= {JSON: as_json(explored), SUMMARY: "\n".join(_summaries(inputs))}
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        for old in (path.parent / ASSETS).glob("cases-*.js"):
-            if old.read_bytes().startswith(b"grammarbench("):
-                old.unlink()
-        for name, text in {path.name: html, **files}.items():
-            (path.parent / name).parent.mkdir(exist_ok=True)
-            write_whole(path.parent / name, text.encode("utf-8", "replace"))
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be written: {error.strerror}; give another --out") from error
+    written = write_files(path.parent, {path.name: html, **files}, "--out")
+    for old in (path.parent / ASSETS).glob("cases-*.js"):
+        if old not in written and old.read_bytes().startswith(b"grammarbench("):
+            old.unlink()
     return path
 
 

@@ -9,7 +9,7 @@ from harness.errors import BadInput
 from harness.report.page.inputs import Inputs
 from harness.report.paper.figures import figures
 from harness.report.paper.tables import tables
-from harness.whole_files import write_whole
+from harness.whole_files import write_files
 
 
 def write(inputs: Inputs, forms: Sequence[str], out: Path) -> list[Path]:
@@ -24,14 +24,4 @@ def write(inputs: Inputs, forms: Sequence[str], out: Path) -> list[Path]:
             f"{', '.join(map(str, inputs.folders))}: nothing here that --format {','.join(forms)} can write; "
             "the page (--format html) shows it"
         )
-    written = []
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            write_whole(out / name, content)
-            written.append(out / name)
-    except OSError as error:
-        raise BadInput(
-            f"{error.filename or out}: cannot be written ({error.strerror}); give another --out"
-        ) from error
-    return written
+    return write_files(out, files, "--out")

@@ -14,7 +14,6 @@ from markupsafe import Markup
 
 from harness.backend.arm import arm
 from harness.backend.environments.releases import release
-from harness.errors import BadInput
 from harness.measure.figures import ALL
 from harness.outcomes.case_state import CaseState
 from harness.outcomes.history import conformance, measurements
@@ -26,7 +25,7 @@ from harness.report.site.atom import FeedEntry, instant
 from harness.report.site.trend import day, event_text, percent, short
 from harness.report.templates import asset, template_environment
 from harness.text import counted
-from harness.whole_files import write_whole
+from harness.whole_files import write_files
 
 CHANGES, DETAILS, TABLE = 200, 20, 20
 """Changes on the page, features of one of them, and runs in the table under a chart, at most."""
@@ -87,14 +86,7 @@ class Latest:
 
 def write_dashboard(folder: Path, out: Path) -> Path:
     """Writes the site of the history into the folder `out`; its first page. Raises BadInput."""
-    files = site(folder)
-    try:
-        for name, content in files.items():
-            path = out / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, content)
-    except OSError as error:
-        raise BadInput(f"{out}: cannot be written: {error.strerror}; give another --out") from error
+    write_files(out, site(folder), "--out")
     return out / "index.html"
 
 
