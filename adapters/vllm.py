@@ -125,9 +125,7 @@ class VLLM(VLLMAdapter):
         self._tokenizer: Any = huggingface_tokenizer(self.vocabulary)
         self.twins = Twins(twins(self.vocabulary))
         outputs = SimpleNamespace(
-            backend=self._name,
-            disable_any_whitespace=self._is_compact,
-            disable_additional_properties=False,
+            disable_any_whitespace=self._is_compact, disable_additional_properties=False
         )
         speculative = (
             None
@@ -179,6 +177,12 @@ class VLLM(VLLMAdapter):
         )
 
     def request(self, grammar: Grammar) -> tuple[Any, str]:
+        key: tuple[Any, str] = self._key(self.checked(grammar, self._name))
+        return key
+
+    def checked(self, grammar: Grammar, setting: str) -> Any:
+        """Returns the request's `StructuredOutputsParams`, whose `_backend` names the library, after the
+        engine's own check with this value of its option `backend`. Raises ValueError where that refuses."""
         value: Any = json.loads(grammar.text) if grammar.dialect == "choice" else grammar.text
         if grammar.dialect == "choice" and not (
             isinstance(value, list) and all(isinstance(choice, str) for choice in value)
@@ -189,10 +193,7 @@ class VLLM(VLLMAdapter):
         parameters = self._sampling.SamplingParams(structured_outputs=outputs)
         model = SimpleNamespace(is_diffusion=False)
         try:
-            parameters._validate_structured_outputs(
-                model, self._config.structured_outputs_config, self._tokenizer
-            )
+            parameters._validate_structured_outputs(model, SimpleNamespace(backend=setting), self._tokenizer)
         except self._refusal as error:
             raise ValueError(str(error)) from error
-        key: tuple[Any, str] = self._key(parameters.structured_outputs)
-        return key
+        return parameters.structured_outputs

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from adapter_tools import BYTES, allowed
@@ -148,6 +149,26 @@ def test_vllms_outlines_takes_a_token_with_a_part_of_a_character_for_another(bac
     assert allowed(grammar_object, vocabulary) == (
         {ord("a")} if backend.startswith("vllm") else {ord("a"), 256}
     )
+
+
+@pytest.mark.parametrize(
+    ("schema", "library"),
+    [
+        ('{"type": "integer"}', "xgrammar"),
+        ('{"type": "integer", "multipleOf": 5}', "guidance"),
+        (
+            '{"type": "object", "properties": {"a": {"type": "integer", "multipleOf": 5}}, '
+            '"patternProperties": {"^b$": {}}}',
+            "outlines",
+        ),
+    ],
+)
+def test_the_engines_default_names_a_library_for_each_schema(schema: str, library: str) -> None:
+    needed("vllm:wrapper=xgrammar")
+    adapter: Any = make(parse_spec("vllm:wrapper=xgrammar"), load_vocabulary("probe"))
+    assert adapter.checked(Grammar("json_schema", schema), "auto")._backend == library
+    with pytest.raises(ValueError, match="Grammar error"):
+        adapter.checked(Grammar("json_schema", '{"type": "array", "uniqueItems": true}'), "auto")
 
 
 @pytest.mark.parametrize("backend", ["vllm:wrapper=guidance", "llguidance"])

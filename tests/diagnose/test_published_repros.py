@@ -69,6 +69,8 @@ SHOWN = {
     "sglang_llguidance_cannot_think": "GuidanceBackend 'GuidanceBackend' object has no attribute "
     "'allocate_vocab_mask'",
     "vllm_outlines_ends_inside_a_string": "<|end_of_text|> True",
+    "vllm_auto_serves_one_library": "xgrammar is refused {'type': 'integer'} Structured output processing "
+    "only supports one backend per engine. The engine is already using 'guidance', but this requ",
     "vllm_outlines_adds_a_space": "' the' False",
     "vllm_reads_tekken_by_its_display": r"b'\xc3' False",
     "lm_format_enforcer_ignores_items": "b'' True True",

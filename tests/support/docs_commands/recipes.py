@@ -333,6 +333,7 @@ RECIPES: dict[str, Recipe] = {
             "run regex ebnf": "run choice_and_tags",
             "run choice_and_tags ebnf utf8 regex json_schema": "run choice_and_tags",
             "benchmarks/wrappers.py": f"{ROOT / 'benchmarks' / 'wrappers.py'}",
+            "benchmarks/vllm_auto.py": f"{ROOT / 'benchmarks' / 'vllm_auto.py'}",
         },
         # What the wrappers break is what the page tells.
         codes={"check vllm": (0, 1), "check sglang": (0, 1)},
@@ -342,6 +343,7 @@ RECIPES: dict[str, Recipe] = {
             "table crossed": "vllm",
             "check sglang": "sglang",
             "benchmarks/wrappers.py": "vllm",
+            "benchmarks/vllm_auto.py": "vllm",
         },
         not_run={"pip install": INSTALLS},
         least=6,
