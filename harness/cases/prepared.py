@@ -130,8 +130,8 @@ def problem_with(case: Case) -> str:
     """Returns what is wrong with the case's schema; empty if it is a schema, or if the grammar is of another
     dialect.
 
-    A reference that leads nowhere is wrong only where the schema comes alone: who gives documents beside it
-    may mean them for the rest of it, as suites do.
+    A reference that leads nowhere, or to another file, is wrong only where the schema comes alone: who gives
+    documents beside it may mean them for the rest of it, as suites do.
     """
     if case.grammar.dialect != "json_schema":
         return ""
@@ -140,7 +140,11 @@ def problem_with(case: Case) -> str:
     if problem:
         return f"not a JSON Schema: {deep(lambda: _misnamed(case), case.name) or problem}"
     lost = "" if case.instances else deep(lambda: _lost_reference(case), case.name)
-    return f"its reference {one_line(lost, 120, spelled=True)} leads nowhere" if lost else ""
+    if not lost:
+        return ""
+    where = "nowhere" if lost.startswith("#") else "out of the schema"
+    advice = "" if lost.startswith("#") else ', and nothing is fetched; put what it names under "$defs"'
+    return f"its reference {one_line(lost, 120, spelled=True)} leads {where}{advice}"
 
 
 def _misnamed(case: Case) -> str:

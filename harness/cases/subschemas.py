@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Collection, Iterator
 from itertools import chain
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urljoin
 
 from harness.oracle.judge.drafts import DRAFTS, class_name
 
@@ -24,6 +24,8 @@ MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSch
 Path = tuple[str | int, ...]
 """Keys and indices that lead from a value into it."""
 
+OF_DRAFTS = ("http://json-schema.org/", "https://json-schema.org/")
+"""How the identifiers of the drafts' own schemas begin. The judge has these schemas without a network."""
 INDEX = re.compile(r"0|[1-9][0-9]*")
 """How an item of a list is named in a JSON Pointer (RFC 6901)."""
 NEVER: Schema = {"not": {}}
@@ -183,7 +185,8 @@ def has_inner_identifiers(schema: Schema) -> bool:
 
 
 def lost_reference(schema: Schema, draft: str) -> str:
-    """Returns a `$ref` to a place of the schema that is not there; empty if there is none.
+    """Returns a `$ref` to a place of the schema that is not there, or to anything outside it that is no
+    draft's own schema, as nothing is fetched; empty if there is none.
 
     What the draft does not apply binds no document, such as definitions that nothing refers to, and is not
     looked at; nor is a schema of which a part has an identifier of its own, from which places are counted
@@ -192,15 +195,38 @@ def lost_reference(schema: Schema, draft: str) -> str:
     if has_inner_identifiers(schema):
         return ""
     waiting: deque[Schema] = deque([schema])
-    seen: set[str] = set()
+    seen = {"", "#"}
     while waiting:
         node = waiting.popleft()
         waiting.extend(applied_below(node, draft))
-        reference = node.get("$ref") if isinstance(node, dict) else None
-        if not isinstance(reference, str) or not reference.startswith("#/") or reference in seen:
+        given = node.get("$ref") if isinstance(node, dict) else None
+        reference = _place_within(schema, given) if isinstance(given, str) else ""
+        if reference in seen or reference.startswith(OF_DRAFTS):
             continue
-        if not has_target(schema, reference):
-            return reference
         seen.add(reference)
-        waiting.append(at(schema, path_of(schema, reference)))
+        if reference.startswith("#/") and has_target(schema, reference):
+            waiting.append(at(schema, path_of(schema, reference)))
+        elif named := _with_anchor(schema, reference):
+            waiting.extend(named)
+        else:
+            return reference
     return ""
+
+
+def _place_within(schema: Schema, reference: str) -> str:
+    """Returns the place of the schema (`#/$defs/a`) that a reference names with the schema's own identifier
+    before it, and every other reference as it is."""
+    base = next((schema[key] for key in ("$id", "id") if isinstance(schema.get(key), str)), "").rstrip("#")
+    try:
+        whole, _, fragment = urljoin(base, reference).partition("#")
+    except ValueError:  # no address, such as `http://[`
+        return reference
+    return f"#{fragment}" if base and whole == base else reference
+
+
+def _with_anchor(schema: Schema, reference: str) -> list[Schema]:
+    """Returns the subschemas that a reference by a name (`#a`) means."""
+    if not reference.startswith("#"):
+        return []
+    anchors = ("$anchor", "$dynamicAnchor")
+    return [node for _, node in object_subschemas(schema) if reference[1:] in map(node.get, anchors)]

@@ -225,7 +225,14 @@ DRAFT_4, DRAFT_7 = DRAFT_URIS["draft4"], DRAFT_URIS["draft7"]
         ({"items": {"$ref": "#/$defs/a"}, "$defs": {"a": {"$ref": "#/$defs/b"}}}, "#/$defs/b"),
         ({"items": {"$ref": "#/$defs/a"}, "$defs": {"a": True, "b": {"$ref": "#/$defs/c"}}}, ""),
         ({"items": {"$ref": "#/$defs/a~1b%20c"}, "$defs": {"a/b c": {"items": {"$ref": "#"}}}}, ""),
-        ({"const": {"$ref": "#/nope"}, "items": {"$ref": "https://example.com/x.json#/nope"}}, ""),
+        (
+            {"const": {"$ref": "#/nope"}, "items": {"$ref": "https://json-schema.org/draft/2020-12/schema"}},
+            "",
+        ),
+        ({"$id": "x:y", "items": {"$ref": "x:y#/$defs/a"}, "$defs": {"a": {"$ref": "x:y"}}}, ""),
+        ({"$id": "http://x.y/a", "items": {"$ref": "a#/$defs/a"}, "$defs": {"b": True}}, "#/$defs/a"),
+        ({"items": {"$ref": "#a"}, "$defs": {"a": {"$anchor": "a", "items": {"$ref": "#b"}}}}, "#b"),
+        ({"items": {"$ref": "#a"}, "$defs": {"a": {"$dynamicAnchor": "a", "items": {"$ref": "#"}}}}, ""),
         ({"items": {"$id": "x:y", "$ref": "#/$defs/a", "$defs": {"a": True}}}, ""),
         ({"$schema": DRAFT_7, "$ref": "#/definitions/a", "items": NOWHERE, "definitions": {"a": {}}}, ""),
         ({"$ref": "#/$defs/a", "items": NOWHERE, "$defs": {"a": {}}}, "#/nope"),
@@ -250,6 +257,21 @@ def test_a_reference_to_nowhere_is_the_schemas_fault_where_it_comes_alone(
         write_plan(bare, SOME, 0, tmp_path / "plan")
     judged: dict[str, object] = {"schema": schema, "tests": [{"data": {}, "valid": True}]}
     write_plan([find_suite(str(suite_file(tmp_path, "x.jsonl", [judged])))], SOME, 0, tmp_path / "plan")
+
+
+@pytest.mark.parametrize(
+    "outside", ["./common.json#/$defs/A", "https://example.com/a.json", "b", "http://[/#/a"]
+)
+def test_a_reference_out_of_the_schema_is_told_before_a_backend_is_blamed(
+    tmp_path: Path, outside: str
+) -> None:
+    schema = {"$id": "https://example.com/b.json", "properties": {"a": {"$ref": outside}}}
+    bare = [find_suite(str(suite_file(tmp_path, "bare.jsonl", [{"description": "s", "schema": schema}])))]
+    said = re.escape(
+        f"bare.jsonl: s: its reference {outside} leads out of the schema, and nothing is fetched; put"
+    )
+    with pytest.raises(BadInput, match=said):
+        write_plan(bare, SOME, 0, tmp_path / "plan")
 
 
 def test_each_case_that_is_named_must_be_there(tmp_path: Path) -> None:
