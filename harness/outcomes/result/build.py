@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from harness.backend.arm import arm_names, full_name, pinned, version_key
+from harness.backend.arm import arm_names, full_name, pinned
 from harness.measure.figures import ALL
 from harness.measure.record import Recorded, has_measurement, read_measurement
 from harness.measure.statistics import share_bounds
@@ -18,7 +18,7 @@ from harness.outcomes.gate import Gate
 from harness.outcomes.history import measurements
 from harness.outcomes.repro_command import repro_words
 from harness.outcomes.result.parts import Arm, Change, Counts, Failing, Figure, Kind, Result
-from harness.outcomes.summary import ArmSummary, each_taken_in, summarize
+from harness.outcomes.summary import ArmKey, ArmSummary, arm_key, each_taken_in, summarize
 from harness.rows.again import how_to_complete
 from harness.rows.machine import hardware, hardware_key
 from harness.rows.row import Row, RunInfo
@@ -86,7 +86,7 @@ def result_of(
         arms=tuple(Arm(full_name(arm), *arm.key) for arm in arms),
         counts=tuple(_counts(arms)),
         figures=(*_figures(arms), *measured),
-        failing=tuple(noticed.failing()),
+        failing=tuple(noticed.failing(arms)),
         delayed=tuple(noticed.delayed.cases),
         changes=tuple(changes),
         gate=gate,
@@ -107,59 +107,59 @@ class Noticed:
 
     def __init__(self, run: Path) -> None:
         self.run = run
-        self.faults: dict[str, dict[tuple[str, str], set[str]]] = {}
-        self.undocumented: dict[str, dict[tuple[str, str], set[str]]] = {}
-        self.cases: dict[str, dict[tuple[str, str], outcome.CaseRows]] = {}
-        self.messages: dict[tuple[str, str, str], tuple[outcome.Order, str]] = {}
+        self.faults: dict[ArmKey, dict[tuple[str, str], set[str]]] = {}
+        """The names of the faults of each arm that has rows, by suite and case; `undocumented` has those
+        that the backend does not document."""
+        self.undocumented: dict[ArmKey, dict[tuple[str, str], set[str]]] = {}
+        self.messages: dict[tuple[ArmKey, str, str], tuple[outcome.Order, str]] = {}
         """For each arm, suite and case the order of its worst fault, and the message about that."""
         self.order: dict[str, tuple[int, ...]] = {}
         """For each name of a fault its key in the order of gravity."""
-        self.arms: dict[str, expected.RecordedArm] = {}
-        self.names: dict[str, str] = {}
+        self.names: dict[tuple[str, str], str] = {}
         self.delayed = DelayedCases()
 
     def add(self, row: Row) -> None:
         """Takes in one row."""
         self.delayed.add(row)
-        of = expected.arm_of_row(row)
-        name = str(of)
-        self.arms.setdefault(name, of)
-        key = (row.suite, row.case_id)
-        self.names["/".join(key)] = row.case
-        faults = list(outcome.faults(row))
-        self.order |= {expected.fault_name(fault): fault.order[:2] for fault in faults}
-        documented = {expected.fault_name(fault) for fault in faults if fault.documented}
+        arm, key = arm_key(row), (row.suite, row.case_id)
+        cases, undocumented = self.faults.setdefault(arm, {}), self.undocumented.setdefault(arm, {})
         # Checks that had no time left are no fault, though a record concludes nothing from such a case.
-        wrong = {expected.fault_name(fault) for fault in faults}
-        self.faults.setdefault(name, {}).setdefault(key, set()).update(wrong)
-        self.cases.setdefault(name, {}).setdefault(key, outcome.CaseRows()).add(row)
-        self.undocumented.setdefault(name, {}).setdefault(key, set()).update(wrong - documented)
-        order = min((fault.order for fault in faults if not fault.documented), default=outcome.LAST)
-        if wrong and ((name, *key) not in self.messages or order < self.messages[name, *key][0]):
-            self.messages[name, *key] = order, one_line(_said(row, faults))[:400]
+        named = [(expected.fault_name(fault), fault) for fault in outcome.faults(row)]
+        if not named:
+            return
+        self.names[key] = row.case
+        self.order |= {name: fault.order[:2] for name, fault in named}
+        wrong = {name for name, _ in named}
+        documented = {name for name, fault in named if fault.documented}
+        cases.setdefault(key, set()).update(wrong)
+        undocumented.setdefault(key, set()).update(wrong - documented)
+        order = min((fault.order for _, fault in named if not fault.documented), default=outcome.LAST)
+        if (arm, *key) not in self.messages or order < self.messages[arm, *key][0]:
+            said = _said(row, [fault for _, fault in named])
+            self.messages[arm, *key] = order, one_line(said)[:400]
 
-    def failing(self) -> Iterator[Failing]:
-        """Yields every case with a fault, refused and documented ones too."""
-        names = arm_names(self.arms.values())
-        for name, cases in self.faults.items():
-            of = self.arms[name]
+    def failing(self, arms: Iterable[ArmSummary]) -> Iterator[Failing]:
+        """Yields every case with a fault, refused and documented ones too; `arms` are those of the rows."""
+        by_key = {arm.key: arm for arm in arms}
+        names = arm_names(by_key[key] for key in self.faults)
+        for key, cases in self.faults.items():
+            of, name = by_key[key], names[key[:3]]
             for (suite, case_id), wrong in cases.items():
-                if wrong:
-                    command = repro_words(self.run, suite, case_id, names[version_key(of)], of.vocabulary)
-                    rows = self.cases[name][suite, case_id]
-                    undocumented = self.undocumented[name][suite, case_id]
-                    yield Failing(
-                        arm=name,
-                        suite=suite,
-                        case=self.names[f"{suite}/{case_id}"],
-                        case_id=case_id,
-                        faults=(*self._worst_first(undocumented), *self._worst_first(wrong - undocumented)),
-                        documented=self._worst_first(wrong - undocumented),
-                        said=self.messages[name, suite, case_id][1],
-                        repro=shlex.join(command),
-                        outcome=rows.outcome.value,
-                        state=rows.state.value,
-                    )
+                rows = of.cases[suite, case_id].rows
+                undocumented = self._worst_first(self.undocumented[key][suite, case_id])
+                documented = self._worst_first(wrong.difference(undocumented))
+                yield Failing(
+                    arm=full_name(of),
+                    suite=suite,
+                    case=self.names[suite, case_id],
+                    case_id=case_id,
+                    faults=(*undocumented, *documented),
+                    documented=documented,
+                    said=self.messages[key, suite, case_id][1],
+                    repro=shlex.join(repro_words(self.run, suite, case_id, name, of.vocabulary)),
+                    outcome=rows.outcome.value,
+                    state=rows.state.value,
+                )
 
     def _worst_first(self, names: Iterable[str]) -> tuple[str, ...]:
         """Returns the names of faults by gravity, those of one gravity by name."""

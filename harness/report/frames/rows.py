@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -116,9 +116,9 @@ class Seen:
                     }
                 )
 
-    def case_lines(self, arms: Iterable[ArmSummary], noticed: Noticed) -> Iterator[Line]:
+    def case_lines(self, arms: Sequence[ArmSummary], noticed: Noticed) -> Iterator[Line]:
         """Yields a line per case of each arm; call it once all rows have been taken in."""
-        failing = {(case.arm, case.suite, case.case_id): case for case in noticed.failing()}
+        failing = {(case.arm, case.suite, case.case_id): case for case in noticed.failing(arms)}
         for one in arms:
             whose = self.whose(*one.key)
             for (suite, case_id), case in one.cases.items():
