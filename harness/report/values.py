@@ -19,6 +19,11 @@ def heading(line: dict[Any, Any]) -> str:
     )
 
 
+def short(text: str, length: int) -> str:
+    """Returns a text from outside on one line of bounded length, with invisible characters spelled out."""
+    return one_line(text, length, spelled=True)
+
+
 def number(value: Value, unit: str) -> str:
     """Returns the value for people: a time (of microseconds or nanoseconds) and a ratio with three digits, a
     share in per cent, bytes in MiB, counts as they are, and a dash where there is none."""

@@ -9,7 +9,7 @@ from harness.errors import BadInput
 from harness.measure.estimate import Comparison, is_change
 from harness.outcomes.result import Change, Gate, result_of
 from harness.report.page.inputs import Inputs
-from harness.report.site.trend import short
+from harness.report.values import short
 from harness.rows.store import NO_END
 from harness.text import some
 

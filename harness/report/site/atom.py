@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from xml.etree import ElementTree
 
-from harness.report.site.trend import short
+from harness.report.values import short
 from harness.text import visible
 
 ATOM = "http://www.w3.org/2005/Atom"

@@ -8,8 +8,7 @@ from typing import Any
 
 from harness.outcomes.history.alert_rule import State
 from harness.outcomes.history.conformance import NO_CHECKS, WORKS, judged
-from harness.report.site.trend import short
-from harness.report.values import percent
+from harness.report.values import percent, short
 from harness.rows.sample import SAMPLE
 
 COLOURS = ((0.99, "brightgreen"), (0.9, "green"), (0.75, "yellow"), (0.0, "orange"))

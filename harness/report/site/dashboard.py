@@ -22,8 +22,9 @@ from harness.outcomes.history.conformance import EVERY, FeatureChange, SuiteHist
 from harness.outcomes.history.measurements import Entry, Series, safe_name
 from harness.report.site import atom, badges, features, trend
 from harness.report.site.atom import FeedEntry, instant
-from harness.report.site.trend import day, event_text, percent, short
+from harness.report.site.trend import by_how_much, day, event_text
 from harness.report.templates import asset, template_environment
+from harness.report.values import short
 from harness.text import counted
 from harness.whole_files import write_files
 
@@ -237,7 +238,7 @@ def _steps(measured: Sequence[Measured]) -> list[FeedEntry]:
             f"{short(arm(first), 60)} {short(since.version, 24)} {'slower' if worse else 'faster'}: "
             f"{short(first.metric, 24)} of "
         )
-        title += f"{short(first.family, 40)} {percent(event)}{rest}"
+        title += f"{short(first.family, 40)} {by_how_much(event)}{rest}"
         details = tuple(
             f"{short(series.metric, 40)} of {short(series.family, 40)}: {_event_line(series, event)}"
             for series, event, _ in group

@@ -18,7 +18,8 @@ from harness.outcomes.history.conformance import (
     judged,
     releases,
 )
-from harness.report.site.trend import day, short
+from harness.report.site.trend import day
+from harness.report.values import short
 
 RELEASES, FEATURES = 12, 200
 """Columns and rows of a table, at most; the page says how many are left out."""

@@ -12,17 +12,13 @@ from markupsafe import Markup, escape
 
 from harness.outcomes.history.alert_rule import Event
 from harness.outcomes.history.measurements import Entry, Series, can_be_drawn
-from harness.text import counted, one_line
+from harness.report.values import short
+from harness.text import counted
 
 RUNS = 120
 """The most runs that a chart shows: the last ones."""
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 420, 150, 46, 8, 26, 22
-
-
-def short(text: str, length: int) -> str:
-    """Returns a text from outside on one line of bounded length, with invisible characters spelled out."""
-    return one_line(text, length, spelled=True)
 
 
 def day(time: str) -> str:
@@ -33,11 +29,11 @@ def day(time: str) -> str:
 def event_text(event: Event) -> str:
     """Returns the event's figures in words."""
     held = "at most" if event.kind == "alert" else "at least"
-    return f"{event.now:.3f}, before that {held} {event.before:.3f} ({percent(event)})"
+    return f"{event.now:.3f}, before that {held} {event.before:.3f} ({by_how_much(event)})"
 
 
-def percent(event: Event) -> str:
-    """Returns how much more or less it takes."""
+def by_how_much(event: Event) -> str:
+    """Returns how much more or less it takes, in per cent."""
     return f"{100 * (event.now / event.before - 1):+.1f} %".replace("-", "−")
 
 

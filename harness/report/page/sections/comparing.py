@@ -24,7 +24,7 @@ from harness.report.figures.forest import SIGNS, plot
 from harness.report.page.content import Content
 from harness.report.page.inputs import Inputs, Measured
 from harness.report.page.section import Section, Values
-from harness.report.site.trend import short
+from harness.report.values import short
 
 EFFECTS = 40
 """Most effects in one forest plot."""
