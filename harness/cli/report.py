@@ -134,7 +134,8 @@ def _write(options: argparse.Namespace, forms: list[str], out: Path) -> tuple[li
     written: list[Path] = []
     incomplete: list[str] = []
     read = result = None
-    paper, tools = [[form for form in forms if (form in PAPER) is wanted] for wanted in (True, False)]
+    paper = [form for form in forms if form in PAPER]
+    tools = [form for form in forms if form not in (HTML, *PAPER)]
     if paper or HTML in forms:
         from harness.report.page.inputs import read_inputs
         from harness.report.page.page import JSON, SUMMARY, write_report
@@ -143,7 +144,6 @@ def _write(options: argparse.Namespace, forms: list[str], out: Path) -> tuple[li
 
         inputs = read_inputs(options.runs)
         if HTML in forms:
-            tools.remove(HTML)
             page = write_report(inputs, out, options.trend, options.split)
             beside = [] if page == out else [JSON, SUMMARY]
             written += [page, *map(page.with_name, beside)]
