@@ -7,6 +7,7 @@ import shutil
 from html import unescape
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from html_page import render
@@ -15,7 +16,9 @@ from report_folders import played, write_decoding, write_rows
 
 from harness.backend.arm import Arm
 from harness.cli.main import main
+from harness.outcomes.compare.sides import read_told
 from harness.report.page.inputs import Inputs
+from harness.report.page.page import write_report
 from harness.report.page.verdict import WORDS, verdict
 
 
@@ -69,6 +72,23 @@ def test_the_strip_says_whether_the_measurement_can_be_believed(
             re.search(r"A/A proven: identical code equivalent in all \d+ figures", said)
             and "unproven" not in said.lower()
         )
+
+
+def test_a_page_compares_its_runs_and_its_versions_once(
+    synthetic: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = []
+
+    def counted(*sides: Any) -> Any:
+        times.append(1)
+        return read_told(*sides)
+
+    monkeypatch.setattr("harness.outcomes.compare.pairs.read_told", counted)
+    rows = [write_rows(synthetic, tmp_path / name, cases=4) for name in ("one", "other")]
+    for runs in (rows, [measured_run(synthetic, tmp_path / "run", SAME, SAME)]):
+        times.clear()
+        write_report(runs, tmp_path / "page")
+        assert len(times) == 1
 
 
 def without_end(run: Path) -> Path:

@@ -12,6 +12,7 @@ from harness.outcomes.compare.counts import Counted as Counted
 from harness.outcomes.compare.pairs import Pair as Pair
 from harness.outcomes.compare.pairs import compare_arms as compare_arms
 from harness.outcomes.compare.pairs import compare_runs as compare_runs
+from harness.outcomes.compare.pairs import compare_versions as compare_versions
 from harness.outcomes.compare.pairs import gate_pairs as gate_pairs
 from harness.outcomes.compare.pairs_text import measured_text as measured_text
 from harness.outcomes.compare.pairs_text import pairs_json as pairs_json

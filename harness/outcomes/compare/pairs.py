@@ -114,6 +114,11 @@ def compare_arms(folder: Path) -> list[Pair]:
     return [_pair(sides[base_name], sides[head_name], told, comparisons) for base_name, head_name in wanted]
 
 
+def compare_versions(folder: Path) -> list[Pair]:
+    """Compares the versions of one thing within one run. Raises BadInput."""
+    return [pair for pair in compare_arms(folder) if pair.is_change]
+
+
 def compare_runs(base: Path, head: Path, *, gates: bool = False) -> list[Pair]:
     """Compares each arm of the head with the base's of its options and its version, or of the newest version
     there. Raises BadInput, also for runs with other settings; another seed is refused only where the answer

@@ -42,12 +42,14 @@ def result_of(
     *,
     time: bool = False,
     read: tuple[Noticed, Sequence[ArmSummary]] | None = None,
+    versions: Sequence[compare.Pair] | None = None,
 ) -> Result:
     """Returns the run, held against `base`: another run's folder, or a file of expected outcomes.
 
     Without `base`, versions of one backend with the same options within the run are held against the first.
     With `time` a proven slowdown fails the gate as well. `read`: what was gathered from its rows, where they
-    were read already. Raises BadInput.
+    were read already; `versions`: what `compare_versions` returns, where it was asked already. Raises
+    BadInput.
     """
     info = read_info(run)
     end = read_end(run)
@@ -68,13 +70,11 @@ def result_of(
     elif base and expected.is_record(base):
         changes, gate = _held_to_record(run, base)
     elif base:
-        changes, gate = _held_to_pairs(compare.compare_runs(base, run), str(base), time)
-    elif pairs := [pair for pair in compare.compare_arms(run) if pair.is_change]:
-        changes, gate = _held_to_pairs(pairs, "the first version in the run", time)
+        changes, gate = held_to_pairs(info, compare.compare_runs(base, run), base, time=time)
+    elif pairs := compare.compare_versions(run) if versions is None else versions:
+        changes, gate = held_to_pairs(info, pairs, time=time)
     else:
         gate = Gate("ok", "", ())
-    if gate.against and not (base and expected.is_record(base)):
-        gate = replace(gate, reasons=(*_samples(info, base), *gate.reasons))
     measured = list(_measured(recorded)) if recorded and recorded.end is not None else []
     return Result(
         sample=sample_of(info),
@@ -291,10 +291,16 @@ def _held_to_record(run: Path, record: Path) -> tuple[list[Change], Gate]:
     return changes, Gate(verdict.word, str(record), (*verdict.notes, *reasons))
 
 
-def _held_to_pairs(pairs: Sequence[compare.Pair], against: str, time: bool) -> tuple[list[Change], Gate]:
+def held_to_pairs(
+    info: RunInfo, pairs: Sequence[compare.Pair], base: Path | None = None, *, time: bool
+) -> tuple[list[Change], Gate]:
+    """Returns what changed in the run since another one, of which these are the pairs, and what a gate says
+    of it; without `base` since the first version in the run. Raises BadInput."""
     changes = [change for pair in pairs for change in _changes(pair)]
     held = compare.gate_pairs(pairs, time=time)
-    return changes, replace(held, against=against, reasons=() if held.verdict == "ok" else held.reasons)
+    reasons = (*_samples(info, base), *(() if held.verdict == "ok" else held.reasons))
+    against = "the first version in the run" if base is None else str(base)
+    return changes, replace(held, against=against, reasons=reasons)
 
 
 def _alike(counted: Iterable[compare.Counted]) -> dict[tuple[str, bool], list[compare.Counted]]:

@@ -18,6 +18,7 @@ from harness.measure.kernels import stored
 from harness.measure.kernels.session import FILE as KERNELS
 from harness.measure.record import has_measurement, read_measurement
 from harness.outcomes.answer import Answer, Proofs, answer_of, backends_of, together
+from harness.outcomes.compare import Pair, compare_runs, compare_versions
 from harness.outcomes.constructs import KEYWORDS, derived_features
 from harness.outcomes.controls import controls
 from harness.outcomes.endless import Endless
@@ -142,7 +143,23 @@ class Inputs:
     @cached_property
     def results(self) -> list[Result]:
         """Returns what each of the runs came to, held against no other run. Raises BadInput."""
-        return [result_of(run.folder, read=read) for run, read in zip(self.runs, self.noticed, strict=True)]
+        return [
+            result_of(run.folder, read=read, versions=self.versions.get(run.folder, []))
+            for run, read in zip(self.runs, self.noticed, strict=True)
+        ]
+
+    @cached_property
+    def with_first(self) -> dict[Path, list[Pair] | BadInput]:
+        """Returns, by the folder of each later run, its pairs with the first one, or why the two cannot be
+        compared."""
+        return {run.folder: _compared(self.runs[0].folder, run.folder) for run in self.runs[1:]}
+
+    @cached_property
+    def versions(self) -> dict[Path, list[Pair]]:
+        """Returns, by the folder of each whole run with versions of one thing, their pairs. Raises
+        BadInput."""
+        runs = (run for run in (*self.runs, *self.scouting) if run.has_versions and not run.why_not_whole)
+        return {run.folder: compare_versions(run.folder) for run in runs}
 
     @cached_property
     def answered(self) -> list[Line]:
@@ -265,6 +282,13 @@ def read_inputs(folders: Sequence[Path], *, to_be_published: bool = False) -> In
         endless,
         masks,
     )
+
+
+def _compared(first: Path, later: Path) -> list[Pair] | BadInput:
+    try:
+        return compare_runs(first, later)
+    except BadInput as error:
+        return error
 
 
 def _but_for(left_out: set[ArmKey], take: Callable[[Row], None]) -> Callable[[Row], None]:

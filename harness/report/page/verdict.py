@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from harness.errors import BadInput
 from harness.measure.estimate import Comparison, is_change
-from harness.outcomes.result import Change, Gate, result_of
+from harness.outcomes.result import Change, Gate, held_to_pairs
 from harness.report.page.inputs import Inputs
 from harness.report.values import short
 from harness.rows.store import NO_END
@@ -103,25 +103,23 @@ def verdict(inputs: Inputs) -> PageVerdict:
     )
 
 
-def _held(inputs: Inputs, reasons: list[str]) -> Iterator[tuple[Gate, tuple[Change, ...]]]:
+def _held(inputs: Inputs, reasons: list[str]) -> Iterator[tuple[Gate, list[Change]]]:
     """Later runs against the first one; else versions of one arm within a run.
 
     Why a pair cannot be compared goes to the reasons.
     """
-    folders = [run.folder for run in inputs.runs]
-    read = dict(zip(folders, inputs.noticed, strict=True))
-    for folder in folders[1:]:
-        try:
-            result = result_of(folder, folders[0], read=read[folder])
-        except BadInput as error:
-            reasons.append(str(error))
+    for run in inputs.runs[1:]:
+        first, pairs = inputs.runs[0], inputs.with_first[run.folder]
+        if isinstance(pairs, BadInput):
+            reasons.append(str(pairs))
         else:
-            yield replace(result.gate, against=f"{inputs.runs[0].info.run} ({folders[0]})"), result.changes
+            changes, gate = held_to_pairs(run.info, pairs, first.folder, time=False)
+            yield replace(gate, against=f"{first.info.run} ({first.folder})"), changes
     for run in (*inputs.runs, *inputs.scouting):
-        if run.has_versions:
+        if versions := inputs.versions.get(run.folder):
             is_measured = any(one.folder == run.folder for one in inputs.measured)
-            result = result_of(run.folder, time=is_measured, read=read.get(run.folder))
-            yield result.gate, result.changes
+            changes, gate = held_to_pairs(run.info, versions, time=is_measured)
+            yield gate, changes
 
 
 def _word(inputs: Inputs, gates: list[Gate], missing: bool, uncompared: bool) -> str:

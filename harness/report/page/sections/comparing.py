@@ -16,7 +16,7 @@ from harness.errors import BadInput
 from harness.measure.estimate import Comparison
 from harness.measure.protocol import MeasuredArm
 from harness.outcomes import differences
-from harness.outcomes.compare import Counted, Pair, compare_arms, compare_runs, not_compared
+from harness.outcomes.compare import Counted, Pair, not_compared
 from harness.outcomes.differences import Changed
 from harness.outcomes.history import measurements
 from harness.outcomes.history.measurements import Series, can_be_drawn
@@ -160,15 +160,10 @@ def run_pairs(inputs: Inputs) -> list[RunPair]:
         return []
     pairs_shown: list[RunPair] = []
     for run in inputs.runs[1:]:
-        first = inputs.runs[0]
-        try:
-            pairs = compare_runs(first.folder, run.folder)
-        except BadInput as error:
-            pairs_shown.append(
-                RunPair(
-                    f"{first.info.run} → {run.info.run}", "between the runs", 0, "", (), 0, (), (str(error),)
-                )
-            )
+        first, pairs = inputs.runs[0], inputs.with_first[run.folder]
+        if isinstance(pairs, BadInput):
+            title = f"{first.info.run} → {run.info.run}"
+            pairs_shown.append(RunPair(title, "between the runs", 0, "", (), 0, (), (str(pairs),)))
             continue
         pairs_shown += [
             _run_pair(pair, f"between run {first.info.run} and run {run.info.run}") for pair in pairs
@@ -176,12 +171,8 @@ def run_pairs(inputs: Inputs) -> list[RunPair]:
         if left_out := not_compared(first.folder, run.folder):
             pairs_shown[-1] = replace(pairs_shown[-1], lines=(*pairs_shown[-1].lines, left_out))
     for run in (*inputs.runs, *inputs.scouting):
-        if run.has_versions:
-            pairs_shown += [
-                _run_pair(pair, f"in run {run.info.run}")
-                for pair in compare_arms(run.folder)
-                if pair.is_change
-            ]
+        versions = inputs.versions.get(run.folder, [])
+        pairs_shown += [_run_pair(pair, f"in run {run.info.run}") for pair in versions]
     return pairs_shown
 
 
