@@ -66,11 +66,7 @@ class Ticker:
         if not self._total:
             return f"{elapsed:.0f} s: {self._doing}"
         share = 100 * self._done // self._total
-        left = (
-            f"about {in_words(elapsed / self._done * (self._total - self._done))} left"
-            if self._done
-            else "time left unknown"
-        )
+        left = time_left(elapsed, self._done, self._total - self._done)
         return (
             f"{self._done}/{self._total} cases ({share} %), {in_words(elapsed)} so far, {left}; now "
             f"{self._doing}"
@@ -102,6 +98,11 @@ def in_words(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
+def time_left(elapsed: float, done: int, left: int) -> str:
+    """Returns about how long the cases that are left take, where `done` others took the seconds `elapsed`."""
+    return f"about {in_words(elapsed / done * left)} left" if done else "time left unknown"
+
+
 @contextmanager
 def progress_line(stream: TextIO) -> Iterator[Callable[[RunProgress], None]]:
     """Yields a function that shows on the stream how much is done, the rate, the time left and the failures
@@ -121,11 +122,11 @@ def progress_line(stream: TextIO) -> Iterator[Callable[[RunProgress], None]]:
         if not terminal and now - last_line < EVERY_S and progress.done < progress.total:
             return
         last_line = now
-        rate = (progress.done - first) / max(now - started, 1e-9)
-        left = f"{(progress.total - progress.done) / rate:.0f} s left" if rate > 0 else "time left unknown"
+        elapsed, done = max(now - started, 1e-9), progress.done - first
+        left = time_left(elapsed, done, progress.total - progress.done)
         share = 100 * progress.done // max(progress.total, 1)
         text = (
-            f"{progress.done}/{progress.total} cases ({share} %), {rate:.1f}/s, {left}, "
+            f"{progress.done}/{progress.total} cases ({share} %), {done / elapsed:.1f}/s, {left}, "
             f"{counted(progress.failures, 'broken walk')}"
         )
         line, end = (f"\r\x1b[K{text}", "") if terminal else (text, "\n")
