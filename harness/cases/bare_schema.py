@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.cases.subschemas import ASKED_OF, ASSERTIONS, pointer, subschemas
+from harness.cases.subschemas import ASKED_OF, ASSERTIONS, OF_DRAFTS, pointer, subschemas
 
 SCHEMA_KEYWORDS = ASSERTIONS | frozenset(
     """
@@ -60,6 +60,28 @@ def is_schema(value: object) -> bool:
         return False
     known = value.keys() & ((SCHEMA_KEYWORDS - SILENT) | {"$schema"})
     return any(_MEANT.get(keyword, _is_any)(value[keyword]) for keyword in known)
+
+
+def names_a_draft(value: dict[str, Any]) -> bool:
+    """Does the object say by its `$schema` that it is a JSON Schema, and no file of another kind?"""
+    return isinstance(named := value.get("$schema"), str) and named.startswith(OF_DRAFTS)
+
+
+def why_not_meant(schema: dict[str, Any]) -> str:
+    """Returns why a file of this schema alone can hardly be meant as one, and what to do; empty if it can.
+    What such a file is taken for allows everything."""
+    others = {key: held for key, held in schema.items() if key != "$schema"}
+    if isinstance(named := schema.get("$schema"), str) and not (names_a_draft(schema) or is_schema(others)):
+        return (
+            f'is no JSON Schema: its "$schema" ({named[:80]}) is that of files of another kind, and none of '
+            "its keywords asks anything; take it out"
+        )
+    if (schema.keys() & SCHEMA_KEYWORDS) - SILENT <= {"$defs", "definitions", "$anchor"}:
+        for key in ("$defs", "definitions"):
+            if isinstance(held := schema.get(key), dict) and held:
+                first = f"#{pointer((key, next(iter(held))))}"
+                return f'has definitions alone, which ask nothing; add "$ref": "{first[:80]}" (or another)'
+    return ""
 
 
 def asks_of_arguments(value: dict[str, Any]) -> bool:

@@ -13,7 +13,7 @@ from harness.backend.grammar import Dialect, Grammar
 from harness.backend.tag_formats import FormatError, has_format, read_tag
 from harness.cases.answer_forms import Answer
 from harness.cases.answers import answers
-from harness.cases.bare_schema import SCHEMA_KEYWORDS, is_schema
+from harness.cases.bare_schema import SCHEMA_KEYWORDS, is_schema, names_a_draft, why_not_meant
 from harness.cases.case import CASE_KEYS, GRAMMAR_KEYS, Case, Instance, Literal, case_id, json_text
 from harness.cases.requests import is_request_for_nothing, listed_requests, requests_in, unheld_place
 from harness.cases.tool_lists import built_in, tool_grammar, tool_list
@@ -27,7 +27,7 @@ OPTIONS = {"draft": DRAFTS, "format": ("assert",)}
 """The options of a case, each with its values."""
 OPENAPI = ("openapi", "swagger")
 """The keys by which a file of OpenAPI says its version. Its second has `definitions`, as schemas have."""
-OF_SCHEMAS = ("type", "properties", "$schema")
+OF_SCHEMAS = ("type", "properties")
 """The keys by which a schema is told from a file of OpenAPI, though it has such a key of its own."""
 HELD: dict[str, type | UnionType] = {"schema": dict | bool, "structural_tag": dict, "choice": list}
 """What a case's grammar is in JSON, where it is not text."""
@@ -58,6 +58,8 @@ def cases_from_json(
             "(components.schemas, or definitions in version 2) into a file of its own"
         )
     elif isinstance(value, bool) or value == {} or is_schema(value):
+        if isinstance(value, dict) and (why := why_not_meant(value)):
+            raise BadInput(f"{where} {why}")
         yield _case_of_schema(value, stem, draft)
     else:
         known = ", ".join(GRAMMAR_KEYS)
@@ -69,9 +71,8 @@ def cases_from_json(
 
 def _is_openapi(value: dict[str, Any]) -> bool:
     """Is this a file of OpenAPI, and not a schema that has a key of that name too?"""
-    return any(isinstance(value.get(key), str) for key in OPENAPI) and not any(
-        key in value for key in OF_SCHEMAS
-    )
+    is_marked = any(isinstance(value.get(key), str) for key in OPENAPI)
+    return is_marked and not (names_a_draft(value) or any(key in value for key in OF_SCHEMAS))
 
 
 def cases_of_line(

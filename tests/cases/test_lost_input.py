@@ -111,3 +111,51 @@ def test_the_text_of_a_schema_may_be_the_format_of_a_request(tmp_path: Path) -> 
 def test_a_format_of_json_schemas_alone_is_a_schema(word: str, tmp_path: Path) -> None:
     (case,) = read(tmp_path, {"format": word})
     assert json.loads(case.grammar.text) == {"format": word}
+
+
+OTHER_FILES: dict[str, tuple[dict[str, Any], str]] = {
+    "tsconfig.json": (
+        {"$schema": "https://json.schemastore.org/tsconfig", "extends": "./base.json", "files": ["a"]},
+        'is no JSON Schema: its "$schema" (https://json.schemastore.org/tsconfig) is that of files of',
+    ),
+    "server.json": (
+        {"$schema": "https://static.modelcontextprotocol.io/schemas/server.schema.json", "name": "x"},
+        "is that of files of another kind, and none of its keywords asks anything; take it out",
+    ),
+    "openapi.json": (
+        {"$schema": "https://spec.openapis.org/oas/3.1/schema-base/2022-10-07", "openapi": "3.1.0"},
+        "is a file of OpenAPI, which is not read",
+    ),
+    "defs.json": (
+        {"$defs": {"a/b": CITY, "c": CITY}},
+        'has definitions alone, which ask nothing; add "$ref": "#/$defs/a~1b" (or another)',
+    ),
+    "definitions.json": (
+        {"$schema": "http://json-schema.org/draft-07/schema#", "title": "x", "definitions": {"Order": CITY}},
+        'add "$ref": "#/definitions/Order"',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_FILES)
+def test_a_file_that_asks_nothing_is_no_schema(name: str, tmp_path: Path) -> None:
+    """It was a schema that allows everything, which counted for or against every backend."""
+    value, said = OTHER_FILES[name]
+    assert said in refusal(tmp_path, value, name)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$schema": "https://json-schema.org/draft/2020-12/schema"},
+        {"$schema": "https://example.com/mine", "enum": [1]},
+        {"$schema": "https://example.com/mine", "type": "object", "openapi": "3.1.0"},
+        {"$schema": "https://json-schema.org/draft/2020-12/schema", "openapi": "3.1.0"},
+        {"$defs": {"a": CITY}, "$ref": "#/$defs/a"},
+        {"definitions": {}},
+        {"$defs": {"a": CITY}, "not": {}},
+    ],
+)
+def test_a_schema_of_few_words_is_a_schema(schema: dict[str, Any], tmp_path: Path) -> None:
+    (case,) = read(tmp_path, schema)
+    assert json.loads(case.grammar.text) == schema

@@ -81,13 +81,13 @@ def test_a_folder_named_after_a_draft_says_it_of_tools_and_lines_too(tmp_path: P
     [
         {"type": "string"},
         {"$ref": "#"},
-        {"$schema": "x", "title": "any"},
+        {"$schema": "http://json-schema.org/draft-07/schema#", "title": "any"},
         {},
         True,
         False,
         {"swagger": "2.0", "type": "object"},
         {"openapi": "3.0.0", "properties": {"a": {}}},
-        {"$schema": "x", "openapi": "3.1.0", "definitions": {}},
+        {"$schema": "http://json-schema.org/draft-07/schema#", "openapi": "3.1.0", "definitions": {}},
     ],
 )
 def test_a_bare_schema_is_a_case_without_instances(tmp_path: Path, schema: object) -> None:
