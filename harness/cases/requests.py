@@ -9,6 +9,7 @@ from harness.cases.answer_forms import at_place, object_of_text
 from harness.cases.answers import answers, is_known
 from harness.cases.bare_schema import is_schema
 from harness.cases.tool_lists import built_in, is_marked, may_be_request, own_keys, tool_list
+from harness.errors import BadInput
 
 BODIES = ("body", "request", "request_body", "requestBody", "postData.text", "proxy_server_request")
 """The places of a request in a line of a batch for OpenAI, vLLM and Gemini, and in records of HTTP traffic:
@@ -18,11 +19,19 @@ WRAPPERS = (
     *("params", "session", "extra_body", "nvext", "config", "result"),
     *("toolConfig", "additionalModelRequestFields", "modelInput", "input", "inputBodyJson"),
     *("model_parameters", "optional_params", "guided_options_request"),
+    *("metadata", "modelParameters"),
 )
 """All places of a request, or of a part of one, in another object: also in Anthropic's batches, in an event
 of OpenAI's Realtime, beside what OpenAI's client knows, for NVIDIA's NIM, in the arguments of Google's SDK,
 and in MCP's answer; in Bedrock's requests, batches and logs (whose `input` is also Langfuse's); and in
-LiteLLM's logs and vLLM's older class."""
+LiteLLM's logs and vLLM's older class; and in Langfuse's, Braintrust's and Opik's."""
+LOOSE = ("metadata",)
+"""The places that other files have too. What stands there is a part of a request only where it has a key of
+one, and the names of tools there are no tools."""
+PARTS = ("tools", "functions", "response_format", "responseFormat")
+"""The keys of such a part."""
+DEEPEST_WRAPPER = 50
+"""How many objects may wrap a request."""
 
 OF_HTTP = ("headers", "body", "postData", "response")
 """What a request over HTTP has that is read, or that asks for nothing."""
@@ -34,11 +43,14 @@ OF_SGLANG = frozenset(("regex", "ebnf"))
 """The keys that requests to SGLang share with our own cases."""
 
 
-def requests_in(value: object, where: str) -> Iterator[dict[str, Any]]:
+def requests_in(value: object, where: str, wrapped: int = 0) -> Iterator[dict[str, Any]]:
     """Yields the object and what it wraps, each of which may be a request; nothing for a case of ours, and
-    for what may be a JSON Schema only itself: a list of tools may name its `$schema`. Raises BadInput."""
+    for what may be a JSON Schema only itself: a list of tools may name its `$schema`. `wrapped` is how many
+    objects are around it. Raises BadInput."""
     if not isinstance(value, dict):
         return
+    if wrapped > DEEPEST_WRAPPER:
+        raise BadInput(f"{where}: a request that more than {DEEPEST_WRAPPER} objects wrap is not read")
     own = own_keys(value)
     if own and not (own <= OF_SGLANG and may_be_request(value)):
         return
@@ -49,9 +61,19 @@ def requests_in(value: object, where: str) -> Iterator[dict[str, Any]]:
         inner = at_place(value, place)
         if place in BODIES:
             inner = object_of_text(inner, f'{where}: "{place}"')
-        yield from requests_in(inner, where)
+        yield from requests_in(_part_of(inner) if place in LOOSE else inner, where, wrapped + 1)
     if isinstance(several := value.get("sampling_params"), list):  # SGLang's, one for each text
         yield from ({"sampling_params": each} for each in several)
+
+
+def _part_of(value: object) -> object:
+    """Returns what stands at a place that other files have too, as a request without its model, where it may
+    be a part of one; None where it is none."""
+    if not isinstance(value, dict):
+        return None
+    part = {key: held for key, held in value.items() if key != "model"}
+    is_part = is_marked(part) or any(isinstance(part.get(key), dict | list) for key in PARTS)
+    return part if is_part else None
 
 
 def is_request_for_nothing(value: dict[str, Any]) -> bool:

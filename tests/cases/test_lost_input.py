@@ -159,3 +159,37 @@ def test_a_file_that_asks_nothing_is_no_schema(name: str, tmp_path: Path) -> Non
 def test_a_schema_of_few_words_is_a_schema(schema: dict[str, Any], tmp_path: Path) -> None:
     (case,) = read(tmp_path, schema)
     assert json.loads(case.grammar.text) == schema
+
+
+@pytest.mark.parametrize("key", ["metadata", "modelParameters"])
+def test_a_format_that_langfuse_keeps_beside_its_input_is_not_lost(key: str, tmp_path: Path) -> None:
+    """Its wrapper of OpenAI's client (langfuse/openai.py, OpenAiArgsExtractor), and LiteLLM's logger."""
+    line = {"type": "GENERATION", "model": "m", "input": {"tools": [WEATHER], "messages": []}}
+    assert [case.name for case in read(tmp_path, {**line, key: {"response_format": FORM}})] == [
+        "weather",
+        "answer",
+    ]
+    said = refusal(tmp_path, {**line, "modelParameters": {"response_format": str(FORM)}})
+    assert '"response_format" is text that is no JSON' in said
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"model": "m", "tools": ["search", "weather"], "user": "x"},
+        {"schema": CITY, "regex": "a"},
+        {"format": CITY, "request": {"guided_json": CITY}},
+        {"tools": None, "response_format": "json"},
+        "text",
+    ],
+)
+def test_metadata_of_other_kinds_are_no_part_of_a_request(held: object, tmp_path: Path) -> None:
+    (case,) = read(tmp_path, {"model": "m", "messages": [], "tools": [WEATHER], "metadata": held})
+    assert case.name == "weather"
+
+
+def test_what_wraps_itself_without_end_is_refused_at_once(tmp_path: Path) -> None:
+    """It took a minute for 20,000 levels, because each was walked for each level around it."""
+    deep = '{"body":' * 20_000 + json.dumps(ASKING) + "}" * 20_000
+    assert "a request that more than 50 objects wrap is not read" in refusal(tmp_path, deep)
+    assert len(read(tmp_path, '{"body":' * 49 + json.dumps(ASKING) + "}" * 49)) == 2
