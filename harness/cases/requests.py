@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from harness.cases.answer_forms import at_place, object_of_text
+from harness.cases.answer_forms import ANSWERING, at_place, holds, object_of_text
 from harness.cases.answers import answers, is_known
 from harness.cases.bare_schema import is_schema
-from harness.cases.tool_lists import built_in, is_marked, may_be_request, own_keys, tool_list
+from harness.cases.tool_lists import TOOLS_AT, built_in, is_marked, may_be_request, own_keys, tool_list
 from harness.errors import BadInput
 
 BODIES = ("body", "request", "request_body", "requestBody", "postData.text", "proxy_server_request")
@@ -53,6 +53,7 @@ def requests_in(value: object, where: str, wrapped: int = 0) -> Iterator[dict[st
         raise BadInput(f"{where}: a request that more than {DEEPEST_WRAPPER} objects wrap is not read")
     own = own_keys(value)
     if own and not (own <= OF_SGLANG and may_be_request(value)):
+        _refuse_both(value, own, where)
         return
     yield value
     if is_schema(value):
@@ -64,6 +65,20 @@ def requests_in(value: object, where: str, wrapped: int = 0) -> Iterator[dict[st
         yield from requests_in(_part_of(inner) if place in LOOSE else inner, where, wrapped + 1)
     if isinstance(several := value.get("sampling_params"), list):  # SGLang's, one for each text
         yield from ({"sampling_params": each} for each in several)
+
+
+def _refuse_both(value: dict[str, Any], own: set[str], where: str) -> None:
+    """Raises BadInput for a case of ours that is a whole request too, of which the tools and the format would
+    be lost. A list of tools may stand beside a case."""
+    if not is_marked(value) or value.get("tests"):
+        return
+    for place in (*TOOLS_AT, *ANSWERING):
+        held = at_place(value, place)
+        if isinstance(held, dict | list) and holds(held):
+            key = min(own)
+            raise BadInput(
+                f'{where} has "{key}", as a case of ours has, and "{place}" of a request; keep one'
+            )
 
 
 def _part_of(value: object) -> object:

@@ -193,3 +193,32 @@ def test_what_wraps_itself_without_end_is_refused_at_once(tmp_path: Path) -> Non
     deep = '{"body":' * 20_000 + json.dumps(ASKING) + "}" * 20_000
     assert "a request that more than 50 objects wrap is not read" in refusal(tmp_path, deep)
     assert len(read(tmp_path, '{"body":' * 49 + json.dumps(ASKING) + "}" * 49)) == 2
+
+
+@pytest.mark.parametrize(
+    ("case", "request_", "said"),
+    [
+        ({"schema": CITY}, ASKING, 'has "schema", as a case of ours has, and "tools" of a request; keep one'),
+        (
+            {"choice": ["a"]},
+            {"messages": [], "response_format": FORM},
+            'has "choice", as a case of ours has, and',
+        ),
+        ({"lark": "start: 1"}, {"messages": [], "guided_json": CITY}, '"guided_json" of a request; keep one'),
+    ],
+)
+def test_a_case_that_is_a_request_too_is_refused(
+    case: dict[str, Any], request_: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    assert said in refusal(tmp_path, {**request_, **case})
+    assert said in refusal(tmp_path, {"request": {**request_, **case}})
+
+
+def test_a_case_may_have_some_keys_of_a_request(tmp_path: Path) -> None:
+    for more in (
+        {"messages": [], "response_format": {"type": "json_object"}, "tools": []},
+        {"tools": [WEATHER]},
+        {**ASKING, "tests": [{"data": {"city": "a"}, "valid": True}]},
+    ):
+        (case,) = read(tmp_path, {"schema": CITY, **more})
+        assert json.loads(case.grammar.text) == CITY
