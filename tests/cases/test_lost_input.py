@@ -222,3 +222,30 @@ def test_a_case_may_have_some_keys_of_a_request(tmp_path: Path) -> None:
     ):
         (case,) = read(tmp_path, {"schema": CITY, **more})
         assert json.loads(case.grammar.text) == CITY
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('{"type": "object", "properties": {"a": {}}, "properties": {"b": {}}}', "properties"),
+        ('{"items": {"enum": [1], "minimum": 0, "enum": [2]}}', "enum"),
+        ('{"messages": [], "tools": [{"name": "a", "input_schema": {}}], "tools": []}', "tools"),
+        ('{"messages": [], "response_format": {"type": "text"}, "response_format": {}}', "response_format"),
+        ('[{"name": "a", "parameters": {"type": "object"}, "parameters": {}}]', "parameters"),
+        (json.dumps({"body": '{"messages": [], "tools": [1], "tools": []}'}), "tools"),
+    ],
+)
+def test_a_key_that_a_schema_or_a_request_has_twice_is_told(text: str, key: str, tmp_path: Path) -> None:
+    assert f'an object has "{key}" 2 times; keep one' in refusal(tmp_path, text)
+
+
+def test_a_key_that_comes_twice_and_asks_nothing_more_is_no_fault(tmp_path: Path) -> None:
+    for text, schema in (
+        ('{"type": "string", "type": "string"}', {"type": "string"}),
+        (
+            '{"type": "string", "description": "a", "description": "b"}',
+            {"type": "string", "description": "b"},
+        ),
+        ('{"const": {"a": 1, "a": 2}}', {"const": {"a": 2}}),
+    ):
+        assert [json.loads(case.grammar.text) for case in read(tmp_path, text)] == [schema]
