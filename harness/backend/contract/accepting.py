@@ -8,6 +8,7 @@ from harness.backend.contract.place import (
     expect,
     places,
     refusals,
+    refused_byte,
     starts,
     step,
 )
@@ -40,6 +41,10 @@ def check_answers_are_bools_and_counts(adapter: Adapter) -> None:
             count = grammar_object.accept_tokens([token])
             kind = type(count).__name__
             expect(is_count(count, 1), place, f"accept_tokens gives a {kind}, not how many of 1 it takes")
+        for refused in (*adapter.vocabulary.eos_tokens, refused_byte(place)):
+            if refused is not None:
+                name = adapter.vocabulary.special_tokens.get(refused, adapter.vocabulary.tokens[refused])
+                answers[f"accept_token of {name!r}"] = place.reach().accept_token(refused)
         for method, answer in answers.items():
             expect(is_bool(answer), place, f"{method} gives a {type(answer).__name__}, not bool")
 
@@ -101,8 +106,8 @@ def check_end_of_sequence_is_accepted_exactly_when_accepting(adapter: Adapter) -
     for place in places(adapter):
         for end in adapter.vocabulary.eos_tokens:
             grammar_object = place.reach()
-            accepting = grammar_object.is_accepting()
-            taken = grammar_object.accept_token(end)
+            accepting = bool(grammar_object.is_accepting())
+            taken = bool(grammar_object.accept_token(end))
             name = adapter.vocabulary.special_tokens[end]
             text = f"is_accepting() is {accepting}, but accept_token of end-of-sequence ({name}) is {taken}"
             expect(taken == accepting, place, text)

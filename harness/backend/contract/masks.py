@@ -69,7 +69,7 @@ def check_the_mask_says_what_accept_token_does(adapter: Adapter) -> None:
         grammar_object = place.reach()
         mask = place.mask(grammar_object)
         for token in _tokens_to_try(place, mask):
-            taken = grammar_object.accept_token(token)
+            taken = bool(grammar_object.accept_token(token))
             if taken:
                 grammar_object = place.reach()
             bit = is_allowed(mask, token)

@@ -190,15 +190,23 @@ def refusals(adapter: Adapter) -> Iterator[tuple[Place, int]]:
     """
     count = 0
     for place in places(adapter):
-        grammar_object = place.reach()
-        mask = place.mask(grammar_object)
-        for token in byte_tokens(adapter.vocabulary):
-            if not is_allowed(mask, token) and not grammar_object.accept_token(token):
-                count += 1
-                yield place, token
-                break
+        token = refused_byte(place)
+        if token is not None:
+            count += 1
+            yield place, token
     if not count:
         raise NotApplicable("no token of one byte is refused along the sample outputs")
+
+
+def refused_byte(place: Place) -> int | None:
+    """Returns the first token of one byte that the mask forbids and `accept_token` refuses here, if there is
+    one."""
+    grammar_object = place.reach()
+    mask = place.mask(grammar_object)
+    for token in byte_tokens(place.adapter.vocabulary):
+        if not is_allowed(mask, token) and not grammar_object.accept_token(token):
+            return token
+    return None
 
 
 def byte_tokens(vocabulary: Vocabulary) -> list[int]:

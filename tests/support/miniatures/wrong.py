@@ -62,6 +62,18 @@ class AcceptsWithANumber(ReferenceObject):
 
 
 @object_breaks("answers_are_bools_and_counts")
+class RefusesWithANumber(ReferenceObject):
+    def accept_token(self, token: int) -> Any:
+        return super().accept_token(token) or 0
+
+
+@object_breaks("answers_are_bools_and_counts")
+class RefusesTheEndWithNothing(ReferenceObject):
+    def accept_token(self, token: int) -> Any:
+        return super().accept_token(token) or (None if token == self.vocabulary.eos_token else False)
+
+
+@object_breaks("answers_are_bools_and_counts")
 class CountsWithAFraction(ReferenceObject):
     def accept_tokens(self, tokens: Sequence[int]) -> Any:
         return float(super().accept_tokens(tokens))
