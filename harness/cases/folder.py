@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from harness.cases.case_line import CASES_FILE
+from harness.cases.grammar_files import GRAMMARS
 from harness.errors import BadInput
 from harness.text import counted
 
-SUFFIXES = (".json", ".jsonl", ".lark")
+SUFFIXES = (".json", ".jsonl", *GRAMMARS)
 """How the names of the files end that are read in a folder, in either case."""
 
 SHORT = 1000

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from harness.cases.folder import SUFFIXES
 from harness.errors import BadInput
 from harness.paths import refuse_too_long, special_kind
 
@@ -18,7 +19,7 @@ WRITTEN = ("record", "script", "html")
 NESTED = ("history", "trend")
 """The options that name a folder whose subfolders hold the files that are read."""
 
-READ = (".json", ".jsonl", ".lark", ".gz", ".xz", ".i64")
+READ = (*SUFFIXES, ".gz", ".xz", ".i64")
 """The name endings of the files that our commands read in a folder."""
 
 OPEN_ALREADY = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")

@@ -13,11 +13,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from harness.backend.grammar import Grammar
 from harness.cases.bare_schema import SHARED, is_schema
-from harness.cases.case import GRAMMAR_KEYS, Case, case_id
+from harness.cases.case import GRAMMAR_KEYS, Case
 from harness.cases.case_json import cases_from_json, cases_of_line
 from harness.cases.folder import files_of_cases, some_files_of_cases, suffix_of
+from harness.cases.grammar_files import GRAMMARS, case_of_grammar
 from harness.cases.json_reading import parse_json
 from harness.cases.names import Names, writable
 from harness.cases.requests import is_of_request
@@ -109,7 +109,7 @@ def find_suite(wanted: str) -> Suite:
         paths, unread = files_of_cases(path)
         if not paths:
             but = f" (but {unread})" if unread else ""
-            raise BadInput(f"{wanted}: no .json, .jsonl or .lark file in this folder{but}")
+            raise BadInput(f"{wanted}: no .json, .jsonl, {', '.join(GRAMMARS)} file in this folder{but}")
         return Suite(writable(path.resolve().name), "", "", paths, unread=unread, folder=path)
     if _is(path.is_file, wanted):
         return _suite_of_file(path)
@@ -286,9 +286,8 @@ def _cases_of_file(
         return
     with open_text(path) as file:
         text = file.read()
-    if suffix_of(path) == ".lark":
-        grammar = Grammar("lark", text)
-        yield Case(case_id(grammar), writable(path.stem), grammar)
+    if suffix_of(path) in GRAMMARS:
+        yield case_of_grammar(path, text)
         return
     if suffix_of(path) in YAML and text.lstrip()[:1] not in ("{", "["):
         raise BadInput(f"{path}: YAML is not read; convert it to JSON")

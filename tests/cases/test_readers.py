@@ -225,6 +225,23 @@ def test_a_file_of_lark_is_a_case_without_instances(tmp_path: Path) -> None:
     assert (case.name, case.instances, case.grammar) == ("mine", (), Grammar("lark", 'start: "a"\r\n// é\n'))
 
 
+@pytest.mark.parametrize("name", ["mine.gbnf", "MINE.EBNF"])
+def test_a_file_of_gbnf_is_a_case_without_instances(name: str, tmp_path: Path) -> None:
+    text = '# A comment\nws ::= " "\n  root ::= "a" ws | "b"\n'
+    write(tmp_path, f"folder/{name}", text)
+    for where in (tmp_path / "folder" / name, tmp_path / "folder"):
+        (case,) = cases(where)
+        assert (case.name, case.instances, case.grammar) == (name[:4], (), Grammar("ebnf", text))
+
+
+def test_ebnf_of_another_form_is_refused(tmp_path: Path) -> None:
+    for text in ("root = { 'a' };", 'start ::= "a"', '# root ::= "a"'):
+        with pytest.raises(
+            BadInput, match=r'mine\.ebnf: no line begins with "root ::="; EBNF is read as GBNF'
+        ):
+            cases(write(tmp_path, "mine.ebnf", text))
+
+
 def test_text_and_bytes_are_taken_as_they_are(tmp_path: Path) -> None:
     tests = [{"text": ' {"a":1}', "valid": True}, {"bytes": "c080", "valid": False}, {"data": "é\ud800"}]
     (case,) = cases(write(tmp_path, "x.json", {"choice": ["a"], "tests": tests}))
@@ -406,7 +423,7 @@ def test_a_key_that_a_case_has_twice_is_told(tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_is_told(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"no \.json, \.jsonl or \.lark file"):
+    with pytest.raises(BadInput, match=r"no \.json, \.jsonl, \.lark, \.gbnf, \.ebnf file"):
         find_suite(str(tmp_path))
 
 
