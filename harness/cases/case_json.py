@@ -15,7 +15,13 @@ from harness.cases.answer_forms import Answer
 from harness.cases.answers import answers
 from harness.cases.bare_schema import SCHEMA_KEYWORDS, is_schema, names_a_draft, why_not_meant
 from harness.cases.case import CASE_KEYS, GRAMMAR_KEYS, Case, Instance, Literal, case_id, json_text
-from harness.cases.requests import is_request_for_nothing, listed_requests, requests_in, unheld_place
+from harness.cases.requests import (
+    is_of_another_server,
+    is_request_for_nothing,
+    listed_requests,
+    requests_in,
+    unheld_place,
+)
 from harness.cases.tool_lists import built_in, tool_grammar, tool_list
 from harness.errors import BadInput, did_you_mean
 from harness.oracle.judge.drafts import DRAFT_URIS, DRAFTS
@@ -95,11 +101,17 @@ def _cases_of_item(
     item: Any, number: int, stem: str, where: str, draft: str | None, unheld: dict[str, None]
 ) -> list[Case]:
     """Returns the cases of one of several: of a list of cases as in the JSON-Schema-Test-Suite, or of a list
-    of requests. Raises BadInput."""
+    of requests. What a browser recorded of other servers is added to `unheld`. Raises BadInput."""
     if not isinstance(item, dict):
         raise BadInput(f"{where} is {_kind(item)}, not an object with a grammar and tests")
     name = f"{stem}: {item.get('description', number)}"
-    return _cases_of_request(item, name, where, draft) or _own(item, name, where, draft, unheld)
+    try:
+        return _cases_of_request(item, name, where, draft) or _own(item, name, where, draft, unheld)
+    except BadInput:
+        if not is_of_another_server(item):
+            raise
+    unheld[where] = None
+    return []
 
 
 def _own(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,6 +34,8 @@ PARTS = ("tools", "functions", "response_format", "responseFormat")
 DEEPEST_WRAPPER = 50
 """How many objects may wrap a request."""
 
+OF_BODIES = ("messages", "contents", "tools", "response_format")
+"""Words by which the text of a request to a model server is known, if it is no JSON because it was cut."""
 OF_HTTP = ("headers", "body", "postData", "response")
 """What a request over HTTP has that is read, or that asks for nothing."""
 LISTS = ("requests", "data", "log.entries")
@@ -103,9 +106,37 @@ def listed_requests(value: object, where: str) -> list[Any]:
         return []
     for place in LISTS:
         entries = at_place(value, place)
-        if isinstance(entries, list) and any(is_of_request(entry, where) for entry in entries):
+        if isinstance(entries, list) and any(_is_read(entry, where) for entry in entries):
             return [] if is_of_request(value, where) else entries
     return []
+
+
+def _is_read(entry: object, where: str) -> bool:
+    """Is this entry of a list a request to a model server? Raises BadInput, but not for other servers."""
+    try:
+        return is_of_request(entry, where)
+    except BadInput:
+        if is_of_another_server(entry):
+            return False
+        raise
+
+
+def is_of_another_server(entry: object) -> bool:
+    """Is this an entry of a record of HTTP traffic, such as a browser's, of which no body is a request to a
+    model server by its keys? A body that is cut may be one by the words in it."""
+    if not isinstance(at_place(entry, "request.method"), str):
+        return False
+    bodies = [at_place(entry, f"request.{place}") for place in BODIES]
+    return not any(map(_may_be_marked, bodies))
+
+
+def _may_be_marked(body: object) -> bool:
+    if not isinstance(body, str):
+        return is_marked(body)
+    try:
+        return is_marked(json.loads(body))
+    except ValueError:
+        return any(f'"{word}"' in body for word in OF_BODIES)
 
 
 def is_of_request(value: object, where: str) -> bool:

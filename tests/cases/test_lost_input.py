@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from request_bodies import CITY, FORM, WEATHER, read
 
+from harness.cases.suite import Passed, find_suite, read_cases
 from harness.errors import BadInput
 
 PROPERTIES = CITY["properties"]
@@ -249,3 +250,40 @@ def test_a_key_that_comes_twice_and_asks_nothing_more_is_no_fault(tmp_path: Path
         ('{"const": {"a": 1, "a": 2}}', {"const": {"a": 2}}),
     ):
         assert [json.loads(case.grammar.text) for case in read(tmp_path, text)] == [schema]
+
+
+OF_OTHERS = (
+    json.dumps({"name": "click", "parameters": {"x": 1}}),  # an analytics event, which looks like a tool
+    '{"event_id": "a"}\n{"type": "event"}\n{"message": "schema"}',  # an envelope of Sentry's
+    json.dumps({"inputSchema": None}),
+    json.dumps({"tools": [{"type": "fn", "parameters": {}}]}),
+)
+
+
+def recorded(body: str) -> dict[str, Any]:
+    """Returns an entry of a browser's record (HAR 1.2) with that body."""
+    post = {"mimeType": "application/json", "text": body}
+    return {"time": 1, "request": {"method": "POST", "url": "u", "headers": [], "postData": post}}
+
+
+@pytest.mark.parametrize("body", OF_OTHERS)
+def test_what_a_browser_recorded_of_other_servers_is_named(body: str, tmp_path: Path) -> None:
+    """The file is refused for none of them, as nobody can edit it by hand."""
+    ours = recorded(json.dumps(ASKING))
+    for entries, number in (([ours, recorded(body)], 2), ([recorded(body), ours], 1)):
+        path, passed = tmp_path / "page.har", Passed()
+        path.write_text(json.dumps({"log": {"version": "1.2", "entries": entries}}), "utf-8")
+        assert [case.name for case in read_cases(find_suite(str(path)), passed)] == ["weather", "answer"]
+        assert list(passed.unheld) == [f"{path}: request {number}"]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (json.dumps({"messages": [], "tools": [{"type": "fucntion", "name": "x"}]}), 'is of type "fucntion"'),
+        ('{"messages": [], "tools": [{"type": "func', '"postData.text" is text that is no JSON'),
+    ],
+)
+def test_a_recorded_request_that_is_not_read_is_refused(body: str, said: str, tmp_path: Path) -> None:
+    entries = [recorded(json.dumps(ASKING)), recorded(body)]
+    assert said in refusal(tmp_path, {"log": {"version": "1.2", "entries": entries}})
