@@ -237,7 +237,9 @@ def _hint(value: dict[str, Any]) -> str:
     known = {*CASE_KEYS, *SCHEMA_KEYWORDS}
     for key, held in value.items():
         close = [] if key in known else get_close_matches(key, GRAMMAR_KEYS, 1, NEAR)
-        if close and isinstance(held, HELD.get(close[0], str)):
+        # The `choices` of a model's answer are objects.
+        is_answer = isinstance(held, list) and not all(isinstance(each, str) for each in held)
+        if close and not is_answer and isinstance(held, HELD.get(close[0], str)):
             return f' (is "{key}" misspelt?)'
     return ""
 

@@ -20,6 +20,8 @@ SCHEMA_AT = (
 )
 """The keys under which a tool keeps the schema of its arguments, in OpenAI's two interfaces, Anthropic's,
 MCP, and Gemini's, in OpenAI's Agents SDK, and in LangChain."""
+OF_BEDROCK = ("inputSchema", "input_schema")
+"""The keys under which Bedrock's tools have an object with their schema under `json`."""
 OF_RESULTS = re.compile("output|return|response|result", re.IGNORECASE)
 """What is in the name of a key that may hold the schema of what a tool returns, which is not read."""
 
@@ -168,9 +170,7 @@ def _declared(entries: list[Any]) -> Iterator[Any]:
         lists = (entry[key] for key in DECLARATIONS if isinstance(entry.get(key), list))
         functions: list[Any] | None = next(lists, None)
         if isinstance(of_bedrock := entry.get("toolSpec"), dict):
-            schema = of_bedrock.get("inputSchema")
-            inner = schema["json"] if isinstance(schema, dict) and "json" in schema else schema
-            yield {"type": "function", **of_bedrock, "inputSchema": inner}
+            yield {"type": "function", **of_bedrock}
         elif entry.get("type") == "namespace" and isinstance(entry.get("tools"), list):
             yield from _declared(entry["tools"])
         elif functions is not None:
@@ -289,6 +289,10 @@ def _schema_of_arguments(function: dict[str, Any], beside: dict[str, Any], where
     if len(given) > 1:
         raise BadInput(f"{where} has {' and '.join(given)}; keep one")
     schema = function[given[0]] if given else {}
+    if given and given[0] in OF_BEDROCK and isinstance(schema, dict) and schema.keys() == {"json"}:
+        held = {} if schema["json"] is None else schema["json"]
+        # One argument may be called `json`, in a map from names to what each may be.
+        schema = schema if isinstance(held, dict) and held.get("type", "object") != "object" else held
     if not isinstance(schema, dict):
         raise BadInput(
             f'{where}: "{given[0]}" is {json_text(schema)[:60]}; a JSON Schema of arguments is an object'

@@ -287,3 +287,10 @@ def test_what_a_browser_recorded_of_other_servers_is_named(body: str, tmp_path: 
 def test_a_recorded_request_that_is_not_read_is_refused(body: str, said: str, tmp_path: Path) -> None:
     entries = [recorded(json.dumps(ASKING)), recorded(body)]
     assert said in refusal(tmp_path, {"log": {"version": "1.2", "entries": entries}})
+
+
+def test_the_answer_of_a_model_is_no_misspelt_case(tmp_path: Path) -> None:
+    answer = {"object": "chat.completion", "model": "m", "choices": [{"index": 0}]}
+    said = refusal(tmp_path, json.dumps(answer), "log.jsonl")
+    assert "neither a case nor a request is read here" in said and "misspelt" not in said
+    assert 'is "choices" misspelt?' in refusal(tmp_path, json.dumps({"choices": ["a", "b"]}), "log.jsonl")

@@ -50,6 +50,20 @@ FORMS: dict[str, Any] = {
         "result": {"tools": [{"name": "weather", "inputSchema": CITY}, {"name": "time"}]},
     },
     "functions": [{"name": "weather", "parameters": CITY}, {"name": "time", "parameters": {}}],
+    "Bedrock": {
+        "modelId": "m",
+        "toolConfig": {
+            "tools": [
+                {"toolSpec": {"name": "weather", "inputSchema": {"json": CITY}}},
+                {"toolSpec": {"name": "time", "inputSchema": {"json": {}}}},
+            ]
+        },
+    },
+    # Strands' ToolSpec (strands/types/tools.py), and Bedrock's as boto's other spelling has it
+    "Bedrock's without toolSpec": [
+        {"name": "weather", "description": "now", "inputSchema": {"json": CITY}},
+        {"name": "time", "input_schema": {"json": {"type": "object", "properties": {}}}},
+    ],
 }
 
 
@@ -104,6 +118,14 @@ BAD: dict[str, tuple[object, str]] = {
     "names beside a keyword": (
         [{"name": "weather", "parameters": {"city": {"type": "string"}, "required": ["city"]}}],
         'tool 1 ("weather"): "parameters" does not keep its properties in "properties"; write',
+    ),
+    "a name that is a key of Bedrock's": (
+        [{"name": "find", "input_schema": {"json": {"type": "string"}}}],
+        'tool 1 ("find"): "input_schema" does not keep its properties in "properties"; write',
+    ),
+    "Bedrock's schema as text": (
+        {"toolConfig": {"tools": [{"toolSpec": {"name": "find", "inputSchema": {"json": "object"}}}]}},
+        'tool 1 ("find"): "inputSchema" is "object"; a JSON Schema of arguments is an object',
     ),
     "a name that is an annotation": (
         [{"name": "find", "parameters": {"title": {"type": "string"}, "type": "object"}}],
