@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, TypeVar
 
 from harness.backend.grammar import GrammarObject, are_tokens, overrides
@@ -29,26 +30,36 @@ class Fault:
 def places_and_insides(subject: Subject, purpose: str) -> Iterator[Place]:
     """Yields the subject's places, and as many again that lie inside a character of an instance."""
     vocabulary = subject.vocabulary
+    # By their digests: all texts together grow with the square of an instance's length.
     inside: dict[bytes, tuple[int, int]] = {}
-    for number, instance in enumerate(subject.case.instances):
-        content = b"" if instance.tokens else instance.content[: LONGEST_WALK * 4]
+    for number in subject.numbers:
+        content, read = _content(subject, number), blake2b(digest_size=16)
         for at, byte in enumerate(content):
             if 0x80 <= byte < 0xC0:
-                inside.setdefault(content[:at], (number, _character_start(content, at)))
+                inside.setdefault(read.digest(), (number, at))
+            read.update(content[at : at + 1])
     for place in subject.places(purpose):
-        inside.pop(place.text, None)
+        inside.pop(blake2b(place.text, digest_size=16).digest(), None)
         yield place
-    texts = list(inside)
-    if subject.effort is not None and len(texts) > subject.effort:
-        texts = [
-            texts[at]
-            for at in sorted(subject.random(f"{purpose} inside").sample(range(len(texts)), subject.effort))
+    found = list(inside.values())
+    if subject.effort is not None and len(found) > subject.effort:
+        found = [
+            found[at]
+            for at in sorted(subject.random(f"{purpose} inside").sample(range(len(found)), subject.effort))
         ]
-    for text in texts:
-        number, start = inside[text]
+    for number, end in found:
+        content = _content(subject, number)
+        text, start = content[:end], _character_start(content, end)
         before, single = subject.spell(text[:start]) or (), single_bytes(subject, text[start:])
         if single is not None and vocabulary.decode(before) == text[:start]:
             yield Place(number, (*before, *single), text)
+
+
+def _content(subject: Subject, number: int) -> bytes:
+    """Returns the bytes of an instance in which such places are sought; none where it is said by its
+    tokens."""
+    instance = subject.case.instances[number]
+    return b"" if instance.tokens else instance.content[: LONGEST_WALK * 4]
 
 
 def _character_start(text: bytes, at: int) -> int:

@@ -93,12 +93,9 @@ def walkable(subject: Subject) -> int:
 def spread(subject: Subject, purpose: str, most: int | None) -> list[Place]:
     """Returns the start and a seeded sample of the positions within `walkable()` tokens, `most` places in
     all; None stands for all places."""
-    start, *others = subject.places(purpose, sys.maxsize)
     if most is None:
-        return [start, *others]
-    others = [place for place in others if place.position <= walkable(subject)]
-    chosen = subject.random(purpose).sample(range(len(others)), min(len(others), most - 1))
-    return [start, *(others[index] for index in sorted(chosen))]
+        return list(subject.places(purpose, sys.maxsize))
+    return list(subject.places(purpose, most, walkable(subject)))
 
 
 def standing(subject: Subject, purpose: str, most: int | None) -> Iterator[tuple[Place, GrammarObject]]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import math
 import random
+import sys
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -34,6 +36,11 @@ from harness.walk.watched import Progress, Watch, unwatched, watched_adapter, wa
 
 LONGEST_WALK = 400
 """Tokens of an instance along which places are sought."""
+MOST_INSTANCES = 200
+"""Instances of a case along which places are sought: where a case has more, a seeded choice of them, half of
+which are valid as far as there are so many."""
+MOST_MASKS = 4000
+"""Masks of a case that are kept for its further checks; those of other places are asked for again."""
 MOST_PLACES = 200
 """Places at which masks are compared along instances that we made."""
 
@@ -121,31 +128,45 @@ class Subject:
             return None
 
     @cached_property
+    def numbers(self) -> list[int]:
+        """Returns the numbers of the instances that the checks look at, in order: all, or MOST_INSTANCES."""
+        instances = self.case.instances
+        numbers = list(range(len(instances)))
+        if len(numbers) <= MOST_INSTANCES:
+            return numbers
+        self.random("instances to look at").shuffle(numbers)
+        valid = [number for number in numbers if instances[number].valid][: MOST_INSTANCES // 2]
+        return sorted(list(dict.fromkeys((*valid, *numbers)))[:MOST_INSTANCES])
+
+    @cached_property
     def paths(self) -> list[list[int]]:
         """Returns for each instance its canonical tokens, as far as the backend accepts them (and no further
-        than LONGEST_WALK)."""
-        paths = []
-        for instance in self.case.instances:
+        than LONGEST_WALK); none for an instance that is not looked at."""
+        paths: list[list[int]] = [[] for _ in self.case.instances]
+        for number in self.numbers:
             try:
-                tokens = instance.ids(self.vocabulary)[:LONGEST_WALK]
+                tokens = self.case.instances[number].ids(self.vocabulary)[:LONGEST_WALK]
             except ValueError:  # the vocabulary cannot spell it
-                tokens = []
-            paths.append(tokens[: accepted(self.compiled.start(), tokens)])
+                continue
+            paths[number] = tokens[: accepted(self.compiled.start(), tokens)]
         return paths
 
-    def places(self, purpose: str, effort: int | None = None) -> Iterator[Place]:
+    def places(self, purpose: str, effort: int | None = None, longest: int = sys.maxsize) -> Iterator[Place]:
         """Yields the start, and a seeded sample of the other positions that the backend reaches along the
-        instances; each text once, or where tokens are meant by their ids, each row of tokens.
+        instances within the `longest` so many tokens; each text once, or where tokens are meant by their ids,
+        each row of tokens.
 
         At most `effort` places, by default the subject's.
         """
-        start, *others = self._all_places
+        others = [(number, end) for number, end in self._ends if end <= longest]
         most = self.effort if effort is None else effort
         if most is not None and len(others) > most - 1:
             chosen = set(self.random(purpose).sample(range(len(others)), max(0, most - 1)))
             others = [other for at, other in enumerate(others) if at in chosen]
-        yield start
-        yield from others
+        yield Place(0, (), b"")
+        for number, end in others:
+            tokens = tuple(self.paths[number][:end])
+            yield Place(number, tokens, b"".join(map(self.vocabulary.tokens.__getitem__, tokens)))
 
     def masks(self) -> Iterator[tuple[Place, TokenSet]]:
         """Yields places with the backend's mask there: True = allowed.
@@ -159,12 +180,14 @@ class Subject:
         for place in self._looked_at:
             if place.instance != instance:
                 instance, position, grammar_object, is_lost = place.instance, 0, None, False
+            packed = self._masks.get(place.tokens)
             if place.tokens not in self._masks and not is_lost:
                 grammar_object = grammar_object or self.compiled.start()
                 steps, position = place.tokens[position:], place.position
                 is_there = all(grammar_object.accept_token(token) for token in steps)
-                self._masks[place.tokens] = np.packbits(self.allowed(grammar_object)) if is_there else None
-            packed = self._masks.get(place.tokens)
+                packed = np.packbits(self.allowed(grammar_object)) if is_there else None
+                if len(self._masks) < MOST_MASKS:
+                    self._masks[place.tokens] = packed
             is_lost = packed is None
             if packed is not None:
                 yield place, np.unpackbits(packed, count=self.vocabulary.size).astype(np.bool_)
@@ -182,16 +205,24 @@ class Subject:
         return {}
 
     @cached_property
-    def _all_places(self) -> list[Place]:
-        start = Place(0, (), b"")
-        first = {self.key_of(start): start}
-        for number, tokens in enumerate(self.paths):
-            text = b""
-            for end, token in enumerate(tokens, 1):
-                text += self.vocabulary.tokens[token]
-                place = Place(number, tuple(tokens[:end]), text)
-                first.setdefault(self.key_of(place), place)
-        return list(first.values())
+    def _ends(self) -> list[tuple[int, int]]:
+        """Returns instance and number of tokens of each place but the start.
+
+        Neither their tokens nor their texts are kept: those of all places together grow with the square of an
+        instance's length.
+        """
+        seen, ends = {blake2b(digest_size=16).digest()}, []
+        for number in self.numbers:
+            before = blake2b(digest_size=16)
+            for end, token in enumerate(self.paths[number], 1):
+                before.update(
+                    token.to_bytes(4, "little") if self.is_about_tokens else self.vocabulary.tokens[token]
+                )
+                key = before.digest()
+                if key not in seen:
+                    seen.add(key)
+                    ends.append((number, end))
+        return ends
 
     def key_of(self, place: Place) -> Hashable:
         """Returns what two places share that are the same: the text, or where tokens are meant by their ids,
@@ -258,7 +289,7 @@ class Subject:
             return None
 
     def valid(self) -> list[int]:
-        """Returns the numbers of the texts that are known to be valid; an instance that is said by its tokens
-        is none."""
-        instances = enumerate(self.case.instances)
-        return [number for number, instance in instances if instance.valid and not instance.tokens]
+        """Returns the numbers of the texts that are known to be valid, of those that are looked at; an
+        instance that is said by its tokens is none."""
+        instances = self.case.instances
+        return [number for number in self.numbers if instances[number].valid and not instances[number].tokens]
