@@ -27,6 +27,17 @@ from harness.errors import BadInput
 COMMON = ("format", "output_format")
 """The places of a format whose names are also ordinary words: they stand for one in a request only."""
 
+IN_PLACE = {
+    "regex_pattern": 'write "guided_regex"',
+    "grammar_string": 'write "guided_grammar"',
+    **{
+        f"{holder}{of_vllm}.disable_additional_properties": 'write "additionalProperties": false'
+        for holder in ("", "sampling_params.")
+        for of_vllm in ("structured_outputs", "guided_decoding")
+    },
+}
+"""What TabbyAPI, text-generation-webui and vLLM hold an answer to and is not read, each with what is read in
+its place. The names without a holder are also ordinary words."""
 NEAR = 0.85
 """The likeness (difflib's ratio) from which on a key is taken for a misspelt one of a request."""
 
@@ -43,6 +54,10 @@ def answers(values: Iterable[object], where: str) -> list[Answer]:
         for value in map(_as_request, values)
         if isinstance(value, dict) and not is_schema(value) and format_of_custom(value) is None
     ]
+    for request in requests:
+        for place, advice in IN_PLACE.items():
+            if at_place(request, place) and ("." in place or is_marked(request)):
+                raise BadInput(f'{where}: "{place}" is not read; {advice}')
     found = [_answers_of(request, where) for request in requests]
     if any(map(may_be_request, requests)):
         for request, read in zip(requests, found, strict=True):

@@ -426,6 +426,28 @@ UNREAD: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.parametrize(
+    ("place", "held", "advice"),
+    [
+        ("regex_pattern", "a+", 'write "guided_regex"'),
+        ("grammar_string", EBNF, 'write "guided_grammar"'),
+        ("structured_outputs.disable_additional_properties", True, 'write "additionalProperties": false'),
+        ("sampling_params.guided_decoding.disable_additional_properties", True, 'write "additionalProp'),
+    ],
+)
+def test_what_else_a_server_holds_an_answer_to_is_not_lost(
+    place: str, held: object, advice: str, tmp_path: Path
+) -> None:
+    """Beside tools it was lost without a word."""
+    for more in ({}, {"tools": [WEATHER]}):
+        with pytest.raises(BadInput) as caught:
+            read(tmp_path, {**request(place, held), **more})
+        assert f'request.json: "{place}" is not read; {advice}' in str(caught.value)
+    for nothing in ("", False, None):
+        assert len(read(tmp_path, {**request(place, nothing), "tools": [WEATHER]})) == 1
+    assert len(read(tmp_path, {"tools": [WEATHER], "regex_pattern": "a+"})) == 1
+
+
 @pytest.mark.parametrize("name", UNREAD)
 def test_a_format_that_is_not_read_is_refused_also_beside_tools(name: str, tmp_path: Path) -> None:
     """A schema of the user's is never dropped silently."""
