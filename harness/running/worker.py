@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import os
+from array import array
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -33,6 +34,11 @@ from harness.rows.row import BROKEN, OUT_OF_TIME, Status
 from harness.running.limits import Limits
 from harness.walk.replay import Compiled, Observation, compile_grammar, first_mask, walk
 from harness.walk.watched import IS_OURS, LOADS, OURS_BYTES, PHASES, Progress, note_collections
+
+QUICK, QUICK_TOKEN = 0.01, 0.001
+"""A walk is quick whose calls take no more than these shares of a deadline, one for the walk and one for each
+of its tokens. However many quick walks a case has, they are all made, and none is held against the
+backend."""
 
 
 def open_worker(
@@ -112,11 +118,14 @@ def serve_case(
             # One instance says whose time it was; a case with skipped instances alone would not.
             observation = _without_time(is_out_of_time, SLOW * limits.timeout_s)
         elif case.instances:
-            observation = _walk_instance(compiled.grammar, adapter, case.instances[number], progress, left_ns)
+            observation = _walk_instance(
+                compiled.grammar, adapter, case.instances[number], progress, left_ns, limits.timeout_s
+            )
         else:
             observation = first_mask(compiled.grammar, adapter.vocabulary, adapter.mask_format, progress)
         gc.enable()
-        left_ns -= observation.wall_ns or 0
+        if (spent_ns := _called_ns(observation)) > _quick_ns(observation.tokens, limits.timeout_s):
+            left_ns -= spent_ns
         is_out_of_time |= observation.status == "timeout"
         findings = [
             vars(replace(finding, documented=adapter.documents(finding.cause)))
@@ -141,6 +150,16 @@ def _in_time(compiled: Compiled, adapter: Adapter, limits: Limits) -> Compiled:
         return compiled
     text = f"it took {compiled.compile_ns / 1e9:.3g} s to compile, and {most:g} s are allowed"
     return replace(compiled, status="timeout", text=text, grammar=None)
+
+
+def _quick_ns(tokens: int, timeout_s: float) -> float:
+    """Returns how many nanoseconds the calls of a quick walk of so many tokens take at most."""
+    return (QUICK + QUICK_TOKEN * tokens) * timeout_s * 1e9
+
+
+def _called_ns(observation: Observation) -> int:
+    """Returns how many nanoseconds the calls of a walk took; our own work between them is none of it."""
+    return (observation.matcher_new_ns or 0) + sum(array("q", observation.samples))
 
 
 def _without_time(was_told: bool, seconds: float) -> Observation:
@@ -204,8 +223,10 @@ def _status_with_blame(status: Status, adapter: Adapter) -> Status:
 
 
 def _walk_instance(
-    grammar: Any, adapter: Adapter, instance: Instance, progress: Progress, most_ns: float
+    grammar: Any, adapter: Adapter, instance: Instance, progress: Progress, left_ns: float, timeout_s: float
 ) -> Observation:
+    """Returns the observation of an instance, whose walk may take what is left to those of its case, or as
+    long as a quick one."""
     progress[0] = PHASES.index("encode")
     try:
         tokens = instance.ids(adapter.vocabulary)
@@ -215,4 +236,9 @@ def _walk_instance(
         BaseException
     ) as error:  # a tokenizer's own failure, a panic of its native code included, is not the backend's
         return Observation("harness_error", "encode", describe(error))
-    return walk(grammar, adapter.vocabulary, tokens, adapter.mask_format, progress, most_ns)
+    most_ns = max(left_ns, _quick_ns(len(tokens), timeout_s))
+    observation = walk(grammar, adapter.vocabulary, tokens, adapter.mask_format, progress, most_ns)
+    if observation.status == "timeout" and (before_s := SLOW * timeout_s - left_ns / 1e9) > 0:
+        text = f"{observation.text}, and those of slow walks before it {before_s:.3g} s"
+        return replace(observation, text=f"{text}; {SLOW * timeout_s:g} s are allowed for a case")
+    return observation

@@ -52,7 +52,7 @@ def verdicts(form: dict[str, Any]) -> list[Verdict]:
     compiled = adapter.compile(Grammar("structural_tag", json.dumps(form)))
     said = []
     for instance in case_of(TESTS).instances:
-        seen = _walk_instance(compiled, adapter, instance, unwatched(), 1e12)
+        seen = _walk_instance(compiled, adapter, instance, unwatched(), 1e12, 1.0)
         said.append(verdict(seen.status, instance.valid, seen.accepted))
     return said
 
