@@ -31,8 +31,9 @@ NEAR = 0.6
 """The likeness (difflib's ratio) from which on a key is taken for a misspelt one."""
 OPTIONS = {"draft": DRAFTS, "format": ("assert",)}
 """The options of a case, each with its values."""
-OPENAPI = ("openapi", "swagger")
-"""The keys by which a file of OpenAPI says its version. Its second has `definitions`, as schemas have."""
+OPENAPI = {"openapi": "OpenAPI", "swagger": "OpenAPI", "asyncapi": "AsyncAPI"}
+"""The keys by which a file that describes an interface says its version, each with the name of its language.
+OpenAPI's second version has `definitions`, as schemas have."""
 OF_SCHEMAS = ("type", "properties")
 """The keys by which a schema is told from a file of OpenAPI, though it has such a key of its own."""
 HELD: dict[str, type | UnionType] = {"schema": dict | bool, "structural_tag": dict, "choice": list}
@@ -58,9 +59,9 @@ def cases_from_json(
         unheld[place] = None
     elif isinstance(value, dict) and (GRAMMAR_KEYS.keys() & value.keys() or "tests" in value):
         yield _case(value, stem, where, draft)
-    elif isinstance(value, dict) and _is_openapi(value):
+    elif isinstance(value, dict) and (language := _openapi(value)):
         raise BadInput(
-            f"{where} is a file of OpenAPI, which is not read; take each schema out of it "
+            f"{where} is a file of {language}, which is not read; take each schema out of it "
             "(components.schemas, or definitions in version 2) into a file of its own"
         )
     elif isinstance(value, bool) or value == {} or is_schema(value):
@@ -75,10 +76,12 @@ def cases_from_json(
         )
 
 
-def _is_openapi(value: dict[str, Any]) -> bool:
-    """Is this a file of OpenAPI, and not a schema that has a key of that name too?"""
-    is_marked = any(isinstance(value.get(key), str) for key in OPENAPI)
-    return is_marked and not (names_a_draft(value) or any(key in value for key in OF_SCHEMAS))
+def _openapi(value: dict[str, Any]) -> str:
+    """Returns the language of a file that describes an interface; empty for any other, such as a schema that
+    has a key of that name too."""
+    if names_a_draft(value) or any(key in value for key in OF_SCHEMAS):
+        return ""
+    return next((OPENAPI[key] for key in OPENAPI if isinstance(value.get(key), str)), "")
 
 
 def cases_of_line(

@@ -30,6 +30,8 @@ def parse_json(text: str, file: str, line: int = 1) -> Any:
     except json.JSONDecodeError as error:
         several = error.msg == "Extra data" and error.lineno > 1 and error.colno == 1
         advice = "; one JSON value per line belongs in a .jsonl file" if several else ""
+        if file.lower().endswith(".jsonl") and text.strip() in ("{", "["):
+            advice = "; each line of a .jsonl file is a whole JSON value"
         raise BadInput(
             f"{file}:{line + error.lineno - 1}:{error.colno}: malformed JSON: {error.msg}{advice}"
         ) from error

@@ -22,7 +22,7 @@ from harness.cases.spellings import spelled
 from harness.cases.subschemas import lost_reference
 from harness.cases.suite import deep
 from harness.oracle.judge import Judge, check_schema
-from harness.oracle.judge.drafts import draft_of
+from harness.oracle.judge.drafts import DRAFT_URIS, draft_of
 from harness.text import one_line
 
 JUDGE_SECONDS = 5.0
@@ -30,6 +30,8 @@ MOST_WORKERS = 8
 """Each worker has a generator, which may take gigabytes."""
 AHEAD = 4
 """For each worker, how many cases are read before the first of them is ready."""
+CHANGED = {"exclusiveMinimum": "draft4", "exclusiveMaximum": "draft4", "required": "draft3"}
+"""Keywords that were true or false in a draft, and are something else in all later ones."""
 
 
 @dataclass(frozen=True)
@@ -138,13 +140,24 @@ def problem_with(case: Case) -> str:
     check: Callable[[], str | None] = lambda: check_schema(case.grammar.text, case.draft)  # noqa: E731
     problem = deep(check, case.name)
     if problem:
-        return f"not a JSON Schema: {deep(lambda: _misnamed(case), case.name) or problem}"
+        return (
+            f"not a JSON Schema: {deep(lambda: _misnamed(case), case.name) or problem}{_older(case, problem)}"
+        )
     lost = "" if case.instances else deep(lambda: _lost_reference(case), case.name)
     if not lost:
         return ""
     where = "nowhere" if lost.startswith("#") else "out of the schema"
     advice = "" if lost.startswith("#") else ', and nothing is fetched; put what it names under "$defs"'
     return f"its reference {one_line(lost, 120, spelled=True)} leads {where}{advice}"
+
+
+def _older(case: Case, problem: str) -> str:
+    """Returns what to write where the schema is one by an older draft, which it does not name; else empty."""
+    draft = next((draft for keyword, draft in CHANGED.items() if f".{keyword}: " in problem), None)
+    text = case.grammar.text
+    if draft is None or case.draft or '"$schema"' in text or check_schema(text, draft):
+        return ""
+    return f' (in draft {draft[-1]} it is one; add "$schema": "{DRAFT_URIS[draft]}")'
 
 
 def _misnamed(case: Case) -> str:

@@ -102,13 +102,25 @@ def is_request_for_nothing(value: dict[str, Any]) -> bool:
 def listed_requests(value: object, where: str) -> list[Any]:
     """Returns the entries of a list of requests that the object has in place of a request; none if it has
     none. Raises BadInput."""
-    if not isinstance(value, dict) or own_keys(value) or is_schema(value):
+    if not isinstance(value, dict) or own_keys(value):
         return []
+    if is_schema(value):
+        return _items(value, where)
     for place in LISTS:
         entries = at_place(value, place)
         if isinstance(entries, list) and any(_is_read(entry, where) for entry in entries):
             return [] if is_of_request(value, where) else entries
     return []
+
+
+def _items(value: dict[str, Any], where: str) -> list[Any]:
+    """Returns the requests that a page of a log has as `items`, which is also a keyword of schemas; none
+    where another keyword stands beside it, or a schema in it. Raises BadInput."""
+    entries = value.get("items")
+    beside = {key: held for key, held in value.items() if key != "items"}
+    if not isinstance(entries, list) or is_schema(beside) or any(map(is_schema, entries)):
+        return []
+    return entries if any(_is_read(entry, where) for entry in entries) else []
 
 
 def _is_read(entry: object, where: str) -> bool:

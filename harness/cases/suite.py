@@ -31,8 +31,14 @@ T = TypeVar("T")
 YAML = (".yaml", ".yml")
 """How the names of files end that many have, and that are read only where they hold JSON."""
 
-GZIP = b"\x1f\x8b"
-"""The first bytes of a file that gzip packed."""
+PACKED = {
+    b"\x1f\x8b": "gzip",
+    b"(\xb5/\xfd": "zstd",
+    b"PK\x03\x04": "zip",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ": "xz",
+}
+"""The first bytes of a file that each program packed."""
 
 MOST_NAMES, MOST_FILES, MOST_LINES, LARGEST_FILE = 10_000, 100, 10, 1 << 20
 """What is looked at in a folder that is called as a suite of ours is: names, files, and of each file its
@@ -335,8 +341,8 @@ class _Utf8:
         try:
             return content.decode("utf-8-sig" if line == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            if content.startswith(GZIP):
-                raise BadInput(f"{self.path}: gzip is not read; unpack it") from error
+            if packed := next((name for start, name in PACKED.items() if content.startswith(start)), ""):
+                raise BadInput(f"{self.path}: {packed} is not read; unpack it") from error
             line += content[: error.start].count(b"\n")
             raise BadInput(
                 f"{self.path}:{line}: not UTF-8 (byte 0x{content[error.start]:02x}); save the file as UTF-8"

@@ -274,6 +274,28 @@ def test_a_reference_out_of_the_schema_is_told_before_a_backend_is_blamed(
         write_plan(bare, SOME, 0, tmp_path / "plan")
 
 
+@pytest.mark.parametrize(
+    ("property_", "hint"),
+    [
+        ({"minimum": 0, "exclusiveMinimum": True}, ' (in draft 4 it is one; add "$schema": "http://json-sch'),
+        ({"type": "string", "required": True}, ' (in draft 3 it is one; add "$schema": "http://json-schema'),
+        ({"exclusiveMaximum": "x"}, ""),
+        ({"required": "x"}, ""),
+        ({"minLength": "x"}, ""),
+    ],
+)
+def test_a_schema_of_an_older_draft_is_told_to_name_it(tmp_path: Path, property_: object, hint: str) -> None:
+    schema = {"type": "object", "properties": {"a": property_}}
+    line: dict[str, object] = {"description": "s", "schema": schema}
+    with pytest.raises(BadInput, match="s: not a JSON Schema: ") as caught:
+        write_plan([find_suite(str(suite_file(tmp_path, "x.jsonl", [line])))], SOME, 0, tmp_path / "plan")
+    assert (hint in str(caught.value)) if hint else ("draft" not in str(caught.value))
+    line["options"] = {"draft": "draft7"}
+    with pytest.raises(BadInput, match="not a JSON Schema") as caught:
+        write_plan([find_suite(str(suite_file(tmp_path, "y.jsonl", [line])))], SOME, 0, tmp_path / "plan")
+    assert "it is one" not in str(caught.value)
+
+
 def test_each_case_that_is_named_must_be_there(tmp_path: Path) -> None:
     suites = [find_suite(str(suite_file(tmp_path, "x.jsonl", MANY[:12])))]
     check_named(suites, ())

@@ -373,6 +373,10 @@ BAD: dict[str, tuple[Any, str]] = {
         {"swagger": "2.0", "info": {"title": "x"}, "definitions": {"A": {"type": "object"}}},
         "swagger.json is a file of OpenAPI, which is not read",
     ),
+    "asyncapi.json": (
+        {"asyncapi": "3.0.0", "info": {"title": "x"}, "components": {"schemas": {"A": {"type": "object"}}}},
+        "asyncapi.json is a file of AsyncAPI, which is not read; take each schema out of it (comp",
+    ),
     "openapi.json": (
         {"openapi": "3.1.0", "info": {"title": "x"}, "components": {"schemas": {"A": {"type": "object"}}}},
         "openapi.json is a file of OpenAPI, which is not read; take each schema out of it (comp",

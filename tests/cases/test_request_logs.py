@@ -214,6 +214,38 @@ def test_a_packed_log_is_refused_in_words(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(gzip.compress(json.dumps({"messages": []}).encode()))
         with pytest.raises(BadInput, match=r"log\.jsonl(\.gz)?: gzip is not read; unpack it$"):
             list(read_cases(find_suite(str(tmp_path / name))))
+    for start, program in (
+        (b"(\xb5/\xfd", "zstd"),
+        (b"PK\x03\x04", "zip"),
+        (b"BZh91AY&SY", "bzip2"),
+        (b"\xfd7zXZ", "xz"),
+    ):
+        (tmp_path / "log.json").write_bytes(start + b"\xff")
+        with pytest.raises(BadInput, match=rf"log\.json: {program} is not read; unpack it$"):
+            list(read_cases(find_suite(str(tmp_path / "log.json"))))
+
+
+def test_a_value_over_several_lines_is_told_in_a_file_of_lines(tmp_path: Path) -> None:
+    for name, said in (("a.jsonl", "; each line of a .jsonl file is a whole JSON value"), ("a.json", "")):
+        with pytest.raises(BadInput) as caught:
+            read(tmp_path, '{\n  "type": "object",\n}\n', name)
+        assert "malformed JSON: " in str(caught.value)
+        assert str(caught.value).endswith(said) and ("whole" in str(caught.value)) == bool(said)
+
+
+def test_a_page_of_a_log_may_have_its_requests_as_items(tmp_path: Path) -> None:
+    page = {"items": [{"messages": [], "tools": [WEATHER]}, {"messages": []}], "total": 2}
+    path, passed = tmp_path / "page.json", Passed()
+    path.write_text(json.dumps(page), "utf-8")
+    assert [case.name for case in read_cases(find_suite(str(path)), passed)] == ["weather"]
+    assert list(passed.unheld) == [f"{path}: request 2"]
+    for schema in (
+        {"items": [CITY, {"messages": [], "tools": [WEATHER]}]},
+        {"type": "array", "items": [{"messages": [], "tools": [WEATHER]}]},
+        {"items": [True, {}]},
+    ):
+        (case,) = read(tmp_path, schema)
+        assert json.loads(case.grammar.text) == schema
 
 
 def test_names_do_not_say_from_where_a_suite_was_read(
