@@ -299,7 +299,7 @@ def measure(parts: Mapping[str, float], out: Path, device: str | None, names: Se
     here = device_here()
     device = device or here
     if device == "cuda" and here != "cuda":
-        raise BadInput("torch finds no GPU here; leave out --device, or take cpu")
+        raise BadInput("torch finds no GPU here; --device cpu shows that the script works")
     out.mkdir(parents=True, exist_ok=True)
     plan = plan_of(device)
     known = {cell.name: cell for part in PARTS for cell in plan.cells(part)}

@@ -40,51 +40,43 @@ fill() {
     platforms+=(--platform "manylinux_${platform}_x86_64")
   done
   platforms+=(--platform manylinux2014_x86_64 --platform manylinux1_x86_64)
+  # Beside old wheels those of another version would come, and pip installs neither of two.
+  ! compgen -G "$folder/*.whl" > /dev/null || wrong "$folder holds wheels already; remove them: rm $folder/*.whl"
   mkdir -p "$folder"
   "$python" -m pip download --quiet --no-deps --only-binary=:all: --python-version "$version" --implementation cp \
-    "${platforms[@]}" --constraint "$root/constraints.txt" --dest "$folder" "${packages[@]}"
+    "${platforms[@]}" --constraint "$root/constraints.txt" --dest "$folder" "${packages[@]}" \
+    || wrong "pip cannot fetch the wheels for Python $version"
   du -sh "$folder"
+}
+
+# Prints the first error that pip wrote, or else its last line.
+said() {
+  grep -m 1 ERROR "$1" || tail -n 1 "$1"
 }
 
 # Installs wheels and this checkout into a folder of its own and puts it first on Python's path. A virtual
 # environment would not do: one that is made by the interpreter of another does not see that one's torch.
 install() {
   local folder=$1
-  compgen -G "$folder/*.whl" > /dev/null || wrong "$folder holds no wheel; where pip reaches an index: gpu.sh wheels $folder"
   made=$(mktemp -d)
   trap 'rm -rf "$made"' EXIT
   local site=$made/wheels own=$made/own copy=$made/copy
   mkdir "$copy"
   "$python" -m pip install --quiet --no-index --no-deps --no-compile --no-cache-dir --target "$site" "$folder"/*.whl \
-    || wrong "the wheels of $folder do not fit $("$python" -V); fill another folder with PYTHON_OF_WHEELS"
+    2> "$made/said" || wrong "pip cannot install the wheels of $folder: $(said "$made/said")"
   # The build has a folder of its own, because setuptools writes beside what it builds.
   cp -r "$root"/{harness,adapters,suites,reports,pyproject.toml,setup.py,README.md,LICENSE} "$copy"
   mkdir "$copy/results"
   cp "$root"/results/*.* "$copy/results"
   PYTHONPATH="$site" "$python" -m pip install --quiet --no-index --no-deps --no-compile --no-cache-dir \
-    --no-build-isolation --target "$own" "$copy"
+    --no-build-isolation --target "$own" "$copy" 2> "$made/said" || wrong "pip cannot install this project: $(said "$made/said")"
   export PYTHONPATH="$own:$site${PYTHONPATH:+:$PYTHONPATH}"
 }
 
-# Refuses a folder whose results are of other versions of the backends than the wheels have. gpu.py does so too,
-# but only on the GPU's machine.
+# Refuses wheels that the GPU's machine cannot install, or that are of other versions of the backends than the
+# results in the folder, and says what was compared: before anything is installed, here or there.
 check() {
-  "$python" -P - "$1" "$2" << 'END' || exit 2
-import json, sys
-from pathlib import Path
-
-wheels, out = map(Path, sys.argv[1:])
-brought = dict(wheel.name.split("-")[:2] for wheel in wheels.glob("*.whl"))
-for path in sorted(out.glob("*.json")):
-    try:
-        measured = json.loads(path.read_text("utf-8"))["environment"]["versions"]
-    except (ValueError, KeyError, TypeError):
-        continue  # gpu.py says what is wrong with it
-    for name, version in measured.items():
-        here = brought.get(name.replace("-", "_"))
-        if version and here and here != version:
-            sys.exit(f"gpu.sh: {path} is of {name} {version}, and {wheels} has {here}; give another --out or other wheels (docs/gpu.md)")
-END
+  "$python" -P "$root/benchmarks/parts/gpu_wheels.py" "$1" "$2" "$3" "${packages[@]}" || exit 2
 }
 
 # Says what is missing, and the hint, before anything is imported.
@@ -109,7 +101,7 @@ if [[ ${1:-} == check ]]; then
   only_check=yes
   shift
 fi
-wheels='' out=$root/results/runs/gpu rest=()
+wheels='' out=$root/results/runs/gpu rest=() device=(--device cuda)
 while (($#)); do
   case $1 in
     --wheels | --out)
@@ -117,21 +109,23 @@ while (($#)); do
       [[ $1 == --out ]] && out=$2 || wheels=$2
       shift 2
       ;;
+    --device | --device=* | --show) device=() && rest+=("$1") && shift ;;
     -h | --help) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit ;;
     *) rest+=("$1"); shift ;;
   esac
 done
 if [[ -n $only_check ]]; then
   [[ -n $wheels ]] || wrong "check needs --wheels and --out"
-  check "$wheels" "$out"
+  check "$wheels" "$out" "${PYTHON_OF_WHEELS:-3.12}"
   exit
 fi
-[[ -z $wheels || " ${rest[*]} " == *" --show "* ]] || check "$wheels" "$out"
+[[ -z $wheels || " ${rest[*]} " == *" --show "* ]] \
+  || check "$wheels" "$out" "$("$python" -Pc 'import sys; print("%d.%d" % sys.version_info[:2])')"
 look "install it there" torch transformers numpy
 [[ -z $wheels ]] || install "$wheels"
 look "give --wheels, or install the project there" harness xgrammar llguidance pyperf
 export PYTHONUNBUFFERED=1
-"$python" "$root/benchmarks/gpu.py" --out "$out" "${rest[@]}" &
+"$python" "$root/benchmarks/gpu.py" --out "$out" "${device[@]}" "${rest[@]}" &
 script=$!
 # Told to end, it ends what it measures first; told so again, this shell waits for it all the same.
 trap 'trap "" INT TERM; kill "$script"' INT TERM

@@ -93,58 +93,6 @@ def test_the_page_tells_the_plan() -> None:
         assert told[part] == (str(len(cells)), f"{sum(cell.seconds for cell in cells) / 60:.0f} min")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["wheels"], "give the folder to fill"),
-        (["--out"], "--out needs a folder"),
-        (["check", "--out", "here"], "check needs --wheels and --out"),
-        (["--wheels", "/nowhere", "share"], "/nowhere holds no wheel"),
-    ],
-)
-def test_the_shell_script_says_what_is_wrong(arguments: list[str], says: str) -> None:
-    command = ["bash", str(ROOT / "benchmarks" / "gpu.sh"), *arguments]
-    environment = {"PATH": "/usr/bin:/bin", "PYTHON": sys.executable}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert done.returncode == BAD_INPUT and says in done.stderr and len(done.stderr.splitlines()) == 1
-
-
-@pytest.mark.parametrize("arguments", [["check"], ["decode"]])
-@pytest.mark.parametrize(
-    ("brought", "fits"), [("xgrammar-1", True), ("xgrammar-2", False), ("outlines_core-3", False)]
-)
-def test_wheels_of_other_versions_than_a_folder_has_are_refused_before_anything_is_installed(
-    arguments: list[str], brought: str, fits: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    wheels, out = tmp_path / "wheels", tmp_path / "out"
-    wheels.mkdir()
-    out.mkdir()
-    for name in (brought, "attrs-9", "llguidance-7"):
-        (wheels / f"{name}-cp312-abi3-manylinux_2_28_x86_64.whl").touch()
-    monkeypatch.setitem(ENVIRONMENT, "versions", {"xgrammar": "1", "outlines-core": "2", "llguidance": ""})
-    store("share", {}, path=out / "share.json").save()
-    (out / "decode.json").write_text("[]")
-    command = [
-        "bash",
-        str(ROOT / "benchmarks" / "gpu.sh"),
-        *arguments,
-        "--wheels",
-        str(wheels),
-        "--out",
-        str(out),
-    ]
-    environment = {"PATH": "/usr/bin:/bin", "PYTHON": sys.executable}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    said = f"share.json is of {brought.partition('-')[0].replace('_', '-')}"
-    assert (said in done.stderr) is not fits
-    if not fits:
-        assert done.returncode == BAD_INPUT and len(done.stderr.splitlines()) == 1
-    elif arguments == ["check"]:
-        assert done.returncode == OK and not done.stderr
-    else:
-        assert done.returncode == BAD_INPUT and "do not fit" in done.stderr, "these are no wheels"
-
-
 # -------------------------------------------------------------------------------- cells, stored one by one
 
 

@@ -1,0 +1,144 @@
+"""benchmarks/gpu.sh: what it refuses before it spends anything of a machine that is lent."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from gpu_records import ENVIRONMENT, store
+from places import ROOT
+
+from harness.errors import BAD_INPUT, OK
+
+SCRIPT = ROOT / "benchmarks" / "gpu.sh"
+HERE = f"{sys.version_info.major}{sys.version_info.minor}"
+(NAMED,) = re.findall(r"^packages=\(\n(.+?)\n\)", SCRIPT.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+PROJECTS = [name.replace("-", "_") for name in NAMED.split()]
+
+
+def shell(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Returns how the script ended that was given these arguments."""
+    known = {"PATH": "/usr/bin:/bin", "PYTHON": sys.executable, "TMPDIR": os.environ.get("TMPDIR", "/tmp")}
+    return subprocess.run(
+        ["bash", str(SCRIPT), *map(str, arguments)], capture_output=True, text=True, env=known | environment
+    )
+
+
+def wheels_in(folder: Path, *others: str, tag: str = f"cp{HERE}-abi3-manylinux_2_28_x86_64") -> Path:
+    """Returns the folder, filled with empty wheels: the others, as `name-version` or whole, and version 9 of
+    each project that none of them is of."""
+    folder.mkdir()
+    named = {other.partition("-")[0] for other in others}
+    for name in [*others, *(f"{project}-9" for project in PROJECTS if project not in named)]:
+        (folder / (name if name.endswith(".whl") else f"{name}-{tag}.whl")).touch()
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["wheels"], "give the folder to fill"),
+        (["--out"], "--out needs a folder"),
+        (["check", "--out", "here"], "check needs --wheels and --out"),
+        (["check", "--wheels", "/nowhere", "--out", "here"], "/nowhere holds no wheel"),
+        (["--wheels", "/nowhere", "share"], "/nowhere holds no wheel"),
+    ],
+)
+def test_the_shell_script_says_what_is_wrong(arguments: list[str], says: str) -> None:
+    done = shell(*arguments)
+    assert done.returncode == BAD_INPUT and says in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("arguments", [["check"], ["decode"]])
+@pytest.mark.parametrize(
+    ("brought", "fits"), [("xgrammar-1", True), ("xgrammar-2", False), ("outlines_core-3", False)]
+)
+def test_wheels_of_other_versions_than_a_folder_has_are_refused_before_anything_is_installed(
+    arguments: list[str], brought: str, fits: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    name, version = brought.split("-")
+    versions = {"xgrammar": "1", "outlines_core": "2", "llguidance": "7", name: version}
+    wheels = wheels_in(tmp_path / "wheels", *map("-".join, versions.items()))
+    out = tmp_path / "out"
+    out.mkdir()
+    monkeypatch.setitem(ENVIRONMENT, "versions", {"xgrammar": "1", "outlines-core": "2", "llguidance": ""})
+    store("share", {}, path=out / "share.json").save()
+    (out / "decode.json").write_text("[]")
+    done = shell(*arguments, "--wheels", wheels, "--out", out, PYTHON_OF_WHEELS=f"{HERE[0]}.{HERE[1:]}")
+    said = f"share.json is of {name.replace('_', '-')}"
+    assert (said in done.stderr) is not fits
+    if not fits:
+        assert done.returncode == BAD_INPUT and len(done.stderr.splitlines()) == 1
+        return
+    told = "share.json of the same backends (torch 2, xgrammar 1, outlines-core 2)\n"
+    assert done.stdout.endswith(told) and f"{len(PROJECTS)} wheels for Python" in done.stdout
+    if arguments == ["check"]:
+        assert done.returncode == OK and not done.stderr
+    else:
+        assert done.returncode == BAD_INPUT and len(done.stderr.splitlines()) == 1, "these are no wheels"
+        assert "pip cannot install the wheels of" in done.stderr and "ERROR: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("others", "tag", "says"),
+    [
+        (["attrs-9", "attrs-10"], "py3-none-any", "has two wheels of attrs (10 and 9)"),
+        (
+            ["xgrammar-9-cp39-cp39-any.whl"],
+            "py3-none-any",
+            "xgrammar-9-cp39-cp39-any.whl is not for Python 3.12",
+        ),
+        (["xgrammar-9-cp313-abi3-any.whl"], "py3-none-any", "is not for Python 3.12"),
+        (["xgrammar.whl"], "py3-none-any", "xgrammar.whl has no name of a wheel"),
+        (["torch-2"], "py2.py3-none-any", ""),
+        (["xgrammar-9-cp39-abi3-any.whl", "rpds_py-9-1-cp312-cp312-any.whl"], "py3-none-any", ""),
+    ],
+)
+def test_wheels_that_the_other_machine_cannot_install_are_refused(
+    others: list[str], tag: str, says: str, tmp_path: Path
+) -> None:
+    wheels = wheels_in(tmp_path / "wheels", *others, tag=tag)
+    done = shell("check", "--wheels", wheels, "--out", tmp_path / "out")
+    assert done.returncode == (BAD_INPUT if says else OK) and says in done.stderr
+    if says:
+        assert len(done.stderr.splitlines()) == 1 and f"gpu.sh wheels {wheels}" in done.stderr
+    else:
+        assert done.stdout.endswith(f"are complete; there is no {tmp_path / 'out'} yet\n")
+    (tmp_path / "out").mkdir()
+    if not says:
+        done = shell("check", "--wheels", wheels, "--out", tmp_path / "out")
+        assert done.stdout.endswith("out holds no part yet\n")
+
+
+def test_a_project_without_a_wheel_is_missed_before_the_machine_is_lent(tmp_path: Path) -> None:
+    wheels = wheels_in(tmp_path / "wheels", tag="py3-none-any")
+    (wheels / "pyperf-9-py3-none-any.whl").unlink()
+    done = shell("check", "--wheels", wheels, "--out", tmp_path)
+    assert done.returncode == BAD_INPUT and "has no wheel of pyperf; remove them" in done.stderr
+
+
+def test_a_folder_with_wheels_is_not_filled_beside_them(tmp_path: Path) -> None:
+    wheels = wheels_in(tmp_path / "wheels", tag="py3-none-any")
+    before = sorted(wheels.iterdir())
+    done = shell("wheels", wheels)
+    assert done.returncode == BAD_INPUT and f"remove them: rm {wheels}/*.whl\n" in done.stderr
+    assert sorted(wheels.iterdir()) == before
+
+
+def test_it_measures_a_gpu_unless_told_otherwise(tmp_path: Path) -> None:
+    """The interpreter's place is taken by a program that prints what it is given."""
+    python = tmp_path / "python"
+    python.write_text('#!/usr/bin/env bash\n[[ " $* " == *" -P "* ]] || echo "$@"\n')
+    python.chmod(0o755)
+    for given, device in (
+        (["decode"], ["--device", "cuda", "decode"]),
+        (["--device", "cpu", "decode"], ["--device", "cpu", "decode"]),
+        (["--device=cpu"], ["--device=cpu"]),
+        (["--show"], ["--show"]),
+    ):
+        done = shell("--out", "here", *given, PYTHON=str(python))
+        assert done.stdout.split()[1:] == ["--out", "here", *device], done.stderr
