@@ -172,6 +172,16 @@ def lines(folder: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
             yield number, offset, value
 
 
+def _whole_lines(folder: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """Yields the same up to a last line that was cut off, as by a full disk; of a published run, which is
+    never written to, it raises TornLine then, as of a run that did not start."""
+    try:
+        yield from lines(folder)
+    except TornLine as torn:
+        if not torn.offset or is_published(folder):
+            raise
+
+
 def _undamaged(file: IO[bytes], path: Path) -> Iterator[bytes]:
     """Yields the lines of the file.
 
@@ -219,7 +229,8 @@ def read_info(folder: Path) -> RunInfo:
 
 
 def read_rows(folder: Path, *, whole: bool = True) -> Iterator[Row]:
-    """Yields the rows; those of a run that was published without its samples name none.
+    """Yields the rows; those of a run that was published without its samples name none. Rows behind which a
+    line is cut off are those of a run without end.
 
     Raises BadInput; behind the last row also where the run's end speaks of another number of rows, but for
     one that was published, which may leave some out. Without `whole` that is left to the caller.
@@ -229,7 +240,7 @@ def read_rows(folder: Path, *, whole: bool = True) -> Iterator[Row]:
     arms: set[tuple[str, str, str]] = set()
     vocabularies: set[str] = set()
     without_samples = published_without(folder, SAMPLES)
-    for number, _, value in lines(folder):
+    for number, _, value in _whole_lines(folder):
         if value["kind"] == "run":
             arms = {(one["backend"], one["version"], one["options"]) for one in value["arms"]}
             vocabularies = set(value["vocabularies"])

@@ -35,8 +35,11 @@ from harness.rows.row import (
     verdict,
 )
 from harness.rows.store import (
+    PACKED,
     TornLine,
     has_begun,
+    lines,
+    packed,
     read_end,
     read_info,
     read_rows,
@@ -204,11 +207,24 @@ def test_a_last_case_without_samples_does_not_tell_of_those_before_it(tmp_path: 
     assert (tmp_path / "samples.i64").stat().st_size == 16 and len(list(read_rows(tmp_path))) == 1
 
 
-def test_a_torn_line_is_told_with_what_to_do(tmp_path: Path) -> None:
+def test_a_run_with_a_torn_last_line_is_one_without_end(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    path, rows = tmp_path / "rows.jsonl", list(read_rows(tmp_path))
+    content = path.read_bytes()
+    path.write_bytes(content[:-5])
+    assert list(read_rows(tmp_path)) == rows and read_end(tmp_path) is None
+    with pytest.raises(TornLine, match="--resume` completes the run"):
+        list(lines(tmp_path))
+    path.write_bytes(content[: content.rindex(b'{"kind":"end"') - 5])
+    assert list(read_rows(tmp_path)) == rows[:-1] and read_end(tmp_path) is None
+
+
+def test_a_published_run_with_a_torn_last_line_is_damaged(tmp_path: Path) -> None:
     write_run(tmp_path)
     path = tmp_path / "rows.jsonl"
-    path.write_bytes(path.read_bytes()[:-5])
-    with pytest.raises(TornLine, match="--resume` completes the run"):
+    (tmp_path / PACKED).write_bytes(packed(path.read_bytes()[:-5]))
+    path.unlink()
+    with pytest.raises(TornLine):
         list(read_rows(tmp_path))
 
 
