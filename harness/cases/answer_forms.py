@@ -218,6 +218,12 @@ def _form_of_tgi(value: Any, what: str) -> Answer | None:
     return _form(value, what) if isinstance(value, dict) and "value" in value else None
 
 
+def _object_of_pydantic_ai(value: Any, what: str) -> Answer | None:
+    """Reads the object of which an answer's text is the JSON there, with its name beside it."""
+    is_object = isinstance(value, dict) and isinstance(value.get("json_schema"), dict)
+    return (str(value.get("name") or ""), "schema", value["json_schema"]) if is_object else None
+
+
 def _schema_of_llama_cpp(value: Any, what: str) -> Answer | None:
     """Reads what other files have too, as the name of a file; that is not read."""
     is_other = isinstance(value, str) and not value.lstrip().startswith("{")
@@ -346,5 +352,7 @@ PLACES: dict[str, Callable[[Any, str], Answer | None]] = {
     # llama.cpp's
     "json_schema": _schema_of_llama_cpp,
     "grammar": _grammar_of_llama_cpp,
+    # Pydantic AI's
+    "output_object": _object_of_pydantic_ai,
 }
 """The places of a request at which it says what its answer is held to, and how each is read."""

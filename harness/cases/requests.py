@@ -7,30 +7,36 @@ from collections.abc import Iterator
 from typing import Any
 
 from harness.cases.answer_forms import ANSWERING, at_place, holds, object_of_text
-from harness.cases.answers import answers, is_known
+from harness.cases.answers import COMMON, answers, is_known
 from harness.cases.bare_schema import is_schema
 from harness.cases.tool_lists import TOOLS_AT, built_in, is_marked, may_be_request, own_keys, tool_list
 from harness.errors import BadInput
 
-BODIES = ("body", "request", "request_body", "requestBody", "postData.text", "proxy_server_request")
+BODIES = (
+    *("body", "request", "request_body", "requestBody", "postData.text", "proxy_server_request"),
+    *("raw_request_body", "captureData.endpointInput.data", "full_request"),
+)
 """The places of a request in a line of a batch for OpenAI, vLLM and Gemini, and in records of HTTP traffic:
-those of gateways, of a browser (HAR) and of LiteLLM. There it may be text."""
+those of gateways, of a browser (HAR), of LiteLLM, of SageMaker and of Vertex. There it may be text."""
+LOOSE = ("metadata", "inputs", "kwargs", "parameters")
+"""The places of a request, or of a part of one, in what Langfuse, Braintrust, Opik, LangSmith and DSPy log,
+and in requests to DashScope. Other files have them too: what stands there is looked at only where it has a
+key of a request."""
 WRAPPERS = (
     *BODIES,
-    *("params", "session", "extra_body", "nvext", "config", "result"),
+    *("params", "session", "setup", "extra_body", "nvext", "config", "result"),
     *("toolConfig", "additionalModelRequestFields", "modelInput", "input", "inputBodyJson"),
     *("model_parameters", "optional_params", "guided_options_request"),
-    *("metadata", "modelParameters"),
+    *("standard_logging_object", "additional_args.complete_input_dict"),
+    *("modelParameters", "extra.invocation_params", "model_request_parameters"),
+    *LOOSE,
 )
 """All places of a request, or of a part of one, in another object: also in Anthropic's batches, in an event
-of OpenAI's Realtime, beside what OpenAI's client knows, for NVIDIA's NIM, in the arguments of Google's SDK,
-and in MCP's answer; in Bedrock's requests, batches and logs (whose `input` is also Langfuse's); and in
-LiteLLM's logs and vLLM's older class; and in Langfuse's, Braintrust's and Opik's."""
-LOOSE = ("metadata",)
-"""The places that other files have too. What stands there is a part of a request only where it has a key of
-one, and the names of tools there are no tools."""
-PARTS = ("tools", "functions", "response_format", "responseFormat")
-"""The keys of such a part."""
+of OpenAI's Realtime, in one of Gemini's Live, beside what OpenAI's client knows, for NVIDIA's NIM, in the
+arguments of Google's SDK, and in MCP's answer; in Bedrock's requests, batches and logs (whose `input` is also
+Langfuse's); in LiteLLM's logs and vLLM's older class; and in Langfuse's, LangSmith's and Pydantic AI's."""
+PARTS = tuple(place for place in (*TOOLS_AT, *ANSWERING) if place not in (*COMMON, "function"))
+"""The places of tools and of a format by which a part of a request is known."""
 DEEPEST_WRAPPER = 50
 """How many objects may wrap a request."""
 
@@ -38,9 +44,9 @@ OF_BODIES = ("messages", "contents", "tools", "response_format")
 """Words by which the text of a request to a model server is known, if it is no JSON because it was cut."""
 OF_HTTP = ("headers", "body", "postData", "response")
 """What a request over HTTP has that is read, or that asks for nothing."""
-LISTS = ("requests", "data", "log.entries")
+LISTS = ("requests", "data", "log.entries", "interactions")
 """The places of lists of requests: in Anthropic's batches, in what servers answer with a list of stored
-requests, and in a browser's record of HTTP traffic (HAR)."""
+requests, and in records of HTTP traffic: a browser's (HAR), and a cassette of VCR."""
 
 OF_SGLANG = frozenset(("regex", "ebnf"))
 """The keys that requests to SGLang share with our own cases."""
@@ -65,7 +71,8 @@ def requests_in(value: object, where: str, wrapped: int = 0) -> Iterator[dict[st
         inner = at_place(value, place)
         if place in BODIES:
             inner = object_of_text(inner, f'{where}: "{place}"')
-        yield from requests_in(_part_of(inner) if place in LOOSE else inner, where, wrapped + 1)
+        part = _part_of(inner, place) if place in LOOSE else inner
+        yield from requests_in(part, where, wrapped + 1)
     if isinstance(several := value.get("sampling_params"), list):  # SGLang's, one for each text
         yield from ({"sampling_params": each} for each in several)
 
@@ -84,13 +91,13 @@ def _refuse_both(value: dict[str, Any], own: set[str], where: str) -> None:
             )
 
 
-def _part_of(value: object) -> object:
-    """Returns what stands at a place that other files have too, as a request without its model, where it may
-    be a part of one; None where it is none."""
+def _part_of(value: object, place: str) -> object:
+    """Returns what stands at a place that other files have too, if it is a request or a part of one, and None
+    otherwise. By the model and the names of tools among metadata it is none."""
     if not isinstance(value, dict):
         return None
-    part = {key: held for key, held in value.items() if key != "model"}
-    is_part = is_marked(part) or any(isinstance(part.get(key), dict | list) for key in PARTS)
+    part = {key: held for key, held in value.items() if key != "model"} if place == "metadata" else value
+    is_part = is_marked(part) or any(isinstance(at_place(part, key), dict | list) for key in PARTS)
     return part if is_part else None
 
 
@@ -173,7 +180,8 @@ def unheld_place(value: object, where: str) -> str:
 def _is_of_http(request: dict[str, Any]) -> bool:
     """Is this a request over HTTP without a further object, in which a request to a model server may lie?"""
     others = [value for key, value in request.items() if key not in OF_HTTP]
-    return {"method", "url"} <= request.keys() and not any(
+    is_sent = "method" in request and not {"url", "uri"}.isdisjoint(request)
+    return is_sent and not any(
         isinstance(value, dict) or (isinstance(value, str) and value.lstrip().startswith("{"))
         for value in others
     )

@@ -28,8 +28,9 @@ OF_RESULTS = re.compile("output|return|response|result", re.IGNORECASE)
 DECLARATIONS = ("functionDeclarations", "function_declarations")
 """The keys under which Gemini's tools hold their functions, several in one tool."""
 
-TOOLS_AT = ("tools", "functions", "function")
-"""The keys of lists of tools: in requests, in OpenAI's older ones, and in the questions of BFCL."""
+TOOLS_AT = ("tools", "functions", "function", "function_tools", "output_tools", "tool_definitions")
+"""The keys of lists of tools: in requests, in OpenAI's older ones, in the questions of BFCL, in Pydantic AI's
+parameters, and in the rows that Azure's evaluations read."""
 
 BUILT_IN = tuple(
     """
@@ -60,10 +61,12 @@ MARKS = tuple(
         "inputs parameters",
         "prompt n_predict",
         "jsonrpc",
+        "run_type inputs",
+        "span_attributes input",
     )
 )
-"""The keys of which a request to a model server or a message of MCP has all of at least one group, whatever
-it asks for."""
+"""The keys of which a request to a model server, a message of MCP or what LangSmith and Braintrust log has
+all of at least one group, whatever it asks for."""
 
 NEAR = 0.8
 """The likeness (difflib's ratio) to `function` from which on a type is taken for a misspelt one."""
@@ -132,15 +135,23 @@ def _is_empty(entry: object) -> bool:
 
 
 def _list_at(request: dict[str, Any], key: str, where: str) -> list[Any]:
-    """Returns a list of a request, which may be text; rows of data sets to train models hold it so."""
+    """Returns a list of a request, which may be text, as each entry may; rows of data sets to train models
+    hold it so, and so do spans."""
     value = request.get(key)
     if isinstance(value, str) and value.lstrip().startswith("["):
         value = parse_if_text(value, f'{where}: "{key}"')
     if isinstance(value, list):
-        return value
+        return [_of_text(each, f'{where}: an entry of "{key}"') for each in value]
     if isinstance(value, dict) and value and key != "function" and is_marked(request):
         raise BadInput(f'{where}: "{key}" is {json_text(value)[:60]}, not a list of tools')
     return []
+
+
+def _of_text(value: Any, what: str) -> Any:
+    """Returns the object whose JSON a text is, and every other value as it is. Raises BadInput for a text
+    that begins as an object does and is no JSON."""
+    is_text = isinstance(value, str) and value.lstrip().startswith("{")
+    return parse_if_text(value, what) if is_text else value
 
 
 def built_in(entry: object) -> str:
@@ -288,7 +299,7 @@ def _schema_of_arguments(function: dict[str, Any], beside: dict[str, Any], where
     given = [key for key in SCHEMA_AT if function.get(key) is not None]
     if len(given) > 1:
         raise BadInput(f"{where} has {' and '.join(given)}; keep one")
-    schema = function[given[0]] if given else {}
+    schema = _of_text(function[given[0]], f'{where}: "{given[0]}"') if given else {}
     if given and given[0] in OF_BEDROCK and isinstance(schema, dict) and schema.keys() == {"json"}:
         held = {} if schema["json"] is None else schema["json"]
         # One argument may be called `json`, in a map from names to what each may be.

@@ -179,6 +179,7 @@ def test_a_format_that_langfuse_keeps_beside_its_input_is_not_lost(key: str, tmp
     [
         {"model": "m", "tools": ["search", "weather"], "user": "x"},
         {"schema": CITY, "regex": "a"},
+        {"function": {"name": "handler"}, "name": "x", "parameters": {"a": 1}},
         {"format": CITY, "request": {"guided_json": CITY}},
         {"tools": None, "response_format": "json"},
         "text",

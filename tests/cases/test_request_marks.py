@@ -26,6 +26,8 @@ MARKED: tuple[dict[str, Any], ...] = (
     {"inputs": "x", "parameters": {}},
     {"prompt": "x", "n_predict": 3},
     {"jsonrpc": "2.0"},
+    {"run_type": "chain", "inputs": {"question": "x"}},
+    {"span_attributes": {"type": "task"}, "input": "x"},
 )
 CAMEL_CASE = (
     *("googleSearch", "googleSearchRetrieval", "googleMaps", "codeExecution", "urlContext"),

@@ -129,6 +129,9 @@ ANSWERS: dict[str, list[tuple[Any, str, Any]]] = {
         ({"name": "answer", "schema": CITY}, "json_schema", CITY),
     ],
     "grammar": [(EBNF, "ebnf", EBNF), (DIRECTED, "lark", DIRECTED)],
+    "output_object": [
+        ({"json_schema": CITY, "name": "answer", "description": None, "strict": None}, "json_schema", CITY)
+    ],
 }
 
 
