@@ -40,9 +40,10 @@ HALF = {"a": [1, 3, 2], "b": [2, 2]}
 
 class Mortal:
     """A service whose child dies at the runs that a test names, by strategy and how many runs of it were made
-    before. It writes down what every child is asked."""
+    before, or answers them by an error. It writes down what every child is asked."""
 
-    dies: ClassVar[dict[tuple[str, int], Lost]]
+    dies: ClassVar[dict[tuple[str, int], Lost | dict[str, Any]]]
+    captures: ClassVar[dict[tuple[str, int], int]]
     children: ClassVar[list[list[tuple[str, str, bool]]]]
     runs: ClassVar[dict[str, int]]
     opening: ClassVar[dict[str, Any]]
@@ -67,20 +68,25 @@ class Mortal:
             return dict(self.opening), b""
         strategy = message["setting"]["strategy"]
         self.children[-1].append((message["role"], strategy, message["cold"]))
+        captured = 0
         if message["role"] == "constrained":
             self.runs[strategy] = self.runs.get(strategy, 0) + 1
-            if lost := self.dies.get((strategy, self.runs[strategy])):
+            lost = self.dies.get((strategy, self.runs[strategy]))
+            if isinstance(lost, Lost):
                 raise lost
+            if lost is not None:
+                return lost, b""
+            captured = self.captures.get((strategy, self.runs[strategy]), 0)
         return {
             "wall_ns": len(self.children), "passes": 0, "peak_bytes": 1, "counts": {}, "completed": [],
-            "texts": [], "as_replayed": [],
+            "texts": [], "as_replayed": [], "captured": captured,
         }, b""  # fmt: skip
 
 
 @pytest.fixture
 def mortal(monkeypatch: pytest.MonkeyPatch) -> type[Mortal]:
     opening = {"build_s": 1.0, "threads": 1, "model": {}, "workloads": {}}
-    for name, value in {"dies": {}, "children": [], "runs": {}, "opening": opening}.items():
+    for name, value in {"dies": {}, "captures": {}, "children": [], "runs": {}, "opening": opening}.items():
         monkeypatch.setattr(Mortal, name, value, raising=False)
     monkeypatch.setattr(engine_module, "Service", Mortal)
     return Mortal
@@ -177,6 +183,54 @@ def test_a_model_that_does_not_open_loses_the_arm_by_our_fault(mortal: type[Mort
     why = "RuntimeError: all CUDA-capable devices are busy"
     assert found.losses == tuple(Loss(0, "x", place, "harness_error", why) for place in range(2))
     assert not found.batches and any(why in line for line in said)
+
+
+FELL = {"harness_error": "RuntimeError: misaligned address 0x7f3a at row 12"}
+AS_BEFORE = {"harness_error": "RuntimeError: misaligned address 0x8b01 at row 3"}
+
+
+@pytest.mark.parametrize(
+    ("second", "tried"),
+    [
+        (AS_BEFORE, 2),
+        (Lost("RuntimeError: misaligned address 0x1 at row 3", "harness", "raised"), 2),
+        ({"harness_error": "RuntimeError: no memory"}, 4),
+        (AS_BEFORE | {"sound": True}, 3),
+        ({"not_offered": FELL["harness_error"]}, 3),
+        (Lost("RuntimeError: misaligned address 0x1 at row 3", "backend", "raised"), 4),
+    ],
+)
+def test_an_arm_that_meets_the_same_fault_twice_running_is_not_built_again(
+    second: Lost | dict[str, Any], tried: int, mortal: type[Mortal], tmp_path: Path
+) -> None:
+    """Each of its settings built the model anew only to meet what all of them meet."""
+    ways = (STEP, JUMP, DRAFTS, replace(STEP, overlap=False))
+    mortal.dies = {("stepwise", 1): FELL, ("jump_forward", 1): second, ("stepwise", 2): FELL}
+    mortal.dies |= {("speculative", 1): FELL}
+    found = run(tmp_path, setup_of(*ways, rounds=1))
+    assert len(found.losses) == len(ways) and not found.batches
+    assert sum(mortal.runs.values()) == tried
+    untold = [loss.setting for loss in found.losses if loss.why.startswith("not tried, as two before it")]
+    assert untold == [0, 1, 2, 3][tried:]
+    assert all(loss.whose == "harness_error" for loss in found.losses if loss.setting in untold)
+
+
+def test_an_arm_that_has_made_a_run_is_not_given_up(mortal: type[Mortal], tmp_path: Path) -> None:
+    mortal.dies = {("jump_forward", 1): FELL, ("speculative", 1): FELL}
+    found = run(tmp_path, setup_of(STEP, JUMP, DRAFTS, replace(STEP, overlap=False), rounds=1))
+    assert [loss.setting for loss in found.losses] == [1, 2]
+    assert {batch.setting for batch in found.batches if batch.role == "constrained"} == {0, 3}
+
+
+@pytest.mark.parametrize("lost", [Lost("no answer within 300 s", "harness", "timeout"), FELL])
+def test_a_warm_run_whose_repeat_is_lost_is_kept(
+    lost: Lost | dict[str, Any], mortal: type[Mortal], tmp_path: Path
+) -> None:
+    mortal.captures, mortal.dies = {("stepwise", 2): 1, ("stepwise", 3): 2}, {("stepwise", 4): lost}
+    found = run(tmp_path, setup_of(STEP, rounds=1))
+    assert len(found.losses) == 1 and found.losses[0].whose == "harness_error"
+    (warm,) = (batch for batch in found.batches if batch.round and batch.role == "constrained")
+    assert (warm.captured, warm.repeated) == (2, 1), "the last whole answer, beside the loss"
 
 
 def test_nothing_measured_is_no_success(

@@ -3,6 +3,7 @@ answer is written down at once."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -36,6 +37,9 @@ BUILD_SECONDS = 600.0
 AGAIN = 3
 """How often a warm run in which passes were captured is made again, at most."""
 
+Fault = tuple[Whose, str]
+"""Whose fault it is that a run came to no end, and why."""
+
 Judge = Callable[[str, int, bytes], Right]
 """Judges a text, given the workload's name, the request's number in it, and the text that came out."""
 
@@ -53,6 +57,10 @@ class DecodingArm:
     """What kind of model the child has: `shape` or `real`."""
     warm: set[int] = field(default_factory=set)
     """The settings that the child has served under their grammars, by their places."""
+    has_served: bool = False
+    """Whether any run of the arm came to an end."""
+    failed: str = ""
+    """By which fault of ours the arm's last child was lost, without its numbers."""
 
     def renew(self) -> None:
         """Drop the child; the next request goes to a fresh one, which has no model yet."""
@@ -206,33 +214,55 @@ class DecodeEngine:
         asked = setting if turn.role == "constrained" else setting.plain
         lost = [turn.setting] if turn.role == "constrained" else self._with_load(asked)
         message = {"op": "run", "role": turn.role, "setting": asked.to_json(), "cold": turn.round == 0}
-        repeated = 0
+        repeated, kept, fault = self._asked(running_arm, turn, message)
+        if kept is not None:
+            running_arm.has_served = True
+            batch = self._batch(*kept, running_arm.arm.name, turn)
+            self.recorder.batch(replace(batch, captured=kept[0].get("captured", 0), repeated=repeated))
+            if turn.role == "constrained":
+                self.outputs[turn.setting] = [
+                    {"number": number, "ids": done["ids"], "moves": done["moves"]}
+                    for number, done in enumerate(kept[0]["completed"])
+                    if done["end"] in ANSWERED and done["compile_state"] and not done["fallback"]
+                ]
+        if fault is not None:
+            self._lose(turn.fork, running_arm, lost, *fault)
+            self._give_up(turn.fork, running_arm, *fault)
+        elif turn.role == "constrained":
+            running_arm.warm.add(turn.setting)
+
+    def _asked(
+        self, running_arm: DecodingArm, turn: Turn, message: dict[str, Any]
+    ) -> tuple[int, tuple[dict[str, Any], bytes] | None, Fault | None]:
+        """Has the run made, and made again if it is a warm one in which passes were captured: a cold run does
+        not meet every size of pass. Returns how often it was made again, the last whole answer, and the fault
+        by which the run or a repeat of it was lost; then the child is gone, unless it is sound."""
+        repeated, kept = -1, None
         try:
-            answer, blob = running_arm.service.ask(message, seconds=self.timeout_s)
-            # Which sizes of pass a run meets is a matter of time too: a cold one does not meet them all.
-            while turn.round and answer.get("captured") and repeated < AGAIN:
-                repeated += 1
+            while kept is None or (turn.round and kept[0].get("captured") and repeated < AGAIN):
                 answer, blob = running_arm.service.ask(message, seconds=self.timeout_s)
+                for whose in ("not_offered", "harness_error"):
+                    if whose in answer:
+                        if whose == "harness_error" and not answer.get("sound"):
+                            running_arm.renew()
+                        return max(repeated, 0), kept, (whose, answer[whose])
+                repeated, kept = repeated + 1, (answer, blob)
         except Lost as why:
             running_arm.renew()
             ours = turn.role == "none" or why.whose == "harness"
-            self._lose(turn.fork, running_arm, lost, "harness_error" if ours else "backend", str(why))
+            return max(repeated, 0), kept, ("harness_error" if ours else "backend", str(why))
+        return repeated, kept, None
+
+    def _give_up(self, fork: int, running_arm: DecodingArm, whose: Whose, why: str) -> None:
+        """Loses the rest of an arm that made no run at all and lost two children running by the same fault of
+        ours: each further one would build the model only to meet it."""
+        if running_arm.is_open:
             return
-        for whose in ("not_offered", "harness_error"):
-            if whose in answer:
-                if whose == "harness_error" and not answer.get("sound"):
-                    running_arm.renew()
-                self._lose(turn.fork, running_arm, lost, whose, answer[whose])
-                return
-        batch = self._batch(answer, blob, running_arm.arm.name, turn)
-        self.recorder.batch(replace(batch, captured=answer.get("captured", 0), repeated=repeated))
-        if turn.role == "constrained":
-            running_arm.warm.add(turn.setting)
-            self.outputs[turn.setting] = [
-                {"number": number, "ids": done["ids"], "moves": done["moves"]}
-                for number, done in enumerate(answer["completed"])
-                if done["end"] in ANSWERED and done["compile_state"] and not done["fallback"]
-            ]
+        same = re.sub(r"0x[0-9a-f]+|\d+", "", why) if whose == "harness_error" else ""
+        if same and same == running_arm.failed and not running_arm.has_served:
+            rest = range(len(self.setup.settings))
+            self._lose(fork, running_arm, rest, whose, f"not tried, as two before it were lost so: {why}")
+        running_arm.failed = same
 
     def _score(self, fork: int, place: int, running_arm: DecodingArm) -> None:
         """Has the texts of every setting scored, and writes the scores down. The arm's child has made its
