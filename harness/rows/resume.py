@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from sys import intern
@@ -11,6 +11,7 @@ from sys import intern
 from harness.errors import BadInput
 from harness.rows.folder import ROWS, SAMPLES, opened
 from harness.rows.store import CASE_IDENTITY, TornLine, lines
+from harness.text import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class StoredCase:
 
     identity: tuple[str, ...]
     """The values of the fields of `CASE_IDENTITY`."""
-    statuses: tuple[str, ...]
+    statuses: list[str]
     begin: int
     end: int
     """The offset behind its last row in `rows.jsonl`; `begin` is that of its first."""
@@ -54,10 +55,11 @@ def stored(folder: Path, owed: Mapping[tuple[str, str], int]) -> Stored:
                 samples = sum(value["samples"]) if value["samples"] else 0
                 if cases and cases[-1].identity == case:
                     last = cases.pop()
-                    statuses = (*last.statuses, intern(value["status"]))
-                    cases.append(StoredCase(case, statuses, last.begin, offset, max(last.samples, samples)))
+                    last.statuses.append(intern(value["status"]))
+                    samples = max(last.samples, samples)
+                    cases.append(StoredCase(case, last.statuses, last.begin, offset, samples))
                 else:
-                    cases.append(StoredCase(case, (intern(value["status"]),), good, offset, samples))
+                    cases.append(StoredCase(case, [intern(value["status"])], good, offset, samples))
             good = offset
     except TornLine as torn:
         good = torn.offset
@@ -72,13 +74,14 @@ class NothingToResume(BadInput):
 
 
 def resume(
-    folder: Path, owed: Mapping[tuple[str, str], int]
+    folder: Path, owed: Mapping[tuple[str, str], int], say: Callable[[str], None] = lambda _: None
 ) -> tuple[set[tuple[object, ...]], dict[str, int]]:
     """Makes a killed run whole again by cutting off what was only partly written. Returns which cases (by
     `CASE_IDENTITY`) are done, and the count of rows by status.
 
-    `owed` says how many rows each (suite, case id) owes. Raises NothingToResume for a complete run, and
-    BadInput for one that is damaged."""
+    `owed` says how many rows each (suite, case id) owes; `say` is told of rows that are given up because
+    their samples are lost. Raises NothingToResume for a complete run, and BadInput for one that is damaged,
+    as where the file of samples is missing: nothing is cut off then."""
     there = stored(folder, owed)
     if there.is_complete:
         raise NothingToResume(f"{folder}: this run is complete; there is nothing to resume")
@@ -89,6 +92,13 @@ def resume(
     left = path.stat().st_size // 8 if path.exists() else 0
     short = next((number for number, case in enumerate(cases) if case.samples > left), None)
     if short is not None:
+        lost = counted(sum(len(case.statuses) for case in cases[short:]), "row")
+        if not path.exists():
+            raise BadInput(
+                f"{folder}: no {SAMPLES} here, which has the times of {lost}; put it back, or give another "
+                f"--out with --take-over {folder}, which takes the rows over without times"
+            )
+        say(f"{path} is shorter than the rows say: {lost} without times are given up, and walked anew")
         cases, good = cases[:short], cases[short].begin
     with opened(folder / ROWS, "r+b") as rows:
         rows.truncate(good)

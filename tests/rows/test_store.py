@@ -23,7 +23,7 @@ from harness.errors import BadInput
 from harness.rows import store
 from harness.rows.appending import Appender
 from harness.rows.line import problem_with
-from harness.rows.resume import resume
+from harness.rows.resume import resume, stored
 from harness.rows.row import (
     CHECKS_MODE,
     Finding,
@@ -189,10 +189,38 @@ def test_samples_that_the_machine_lost_are_not_made_up(tmp_path: Path, size: int
     rows = write_run(tmp_path, finish=False)
     with open(tmp_path / "samples.i64", "r+b") as file:
         file.truncate(size)
-    done, _ = resume(tmp_path, {("s", f"{number:012x}"): 2 for number in range(3)})
+    said: list[str] = []
+    done, _ = resume(tmp_path, {("s", f"{number:012x}"): 2 for number in range(3)}, said.append)
     assert len(done) == size // 48 and list(read_rows(tmp_path)) == rows[: 2 * len(done)]
+    (told,) = said
+    assert f"{6 - 2 * len(done)} rows without times are given up" in told
+
+
+def test_rows_are_not_given_up_where_the_samples_are_not_there(tmp_path: Path) -> None:
+    write_run(tmp_path, finish=False)
+    before = (tmp_path / "rows.jsonl").read_bytes()
+    samples = (tmp_path / "samples.i64").read_bytes()
     (tmp_path / "samples.i64").unlink()
-    assert resume(tmp_path, {})[0] == set()
+    with pytest.raises(BadInput, match=r"no samples.i64 here, which has the times of 6 rows; .* --take-over"):
+        resume(tmp_path, {})
+    assert (tmp_path / "rows.jsonl").read_bytes() == before
+    (tmp_path / "samples.i64").write_bytes(samples)
+    said: list[str] = []
+    assert len(resume(tmp_path, {}, said.append)[0]) == 3 and not said
+
+
+def test_a_run_without_any_samples_needs_no_file_of_them(tmp_path: Path) -> None:
+    with Writer(tmp_path, INFO) as writer:
+        writer.append([(replace(ROW, status="unsupported"), b"")])
+    (tmp_path / "samples.i64").unlink(missing_ok=True)
+    assert len(resume(tmp_path, {})[0]) == 1
+
+
+def test_the_rows_of_a_case_are_taken_in_once_each(tmp_path: Path) -> None:
+    with Writer(tmp_path, INFO) as writer:
+        writer.append([(replace(ROW, instance=number), b"") for number in range(300)])
+    (case,) = stored(tmp_path, {}).cases
+    assert case.statuses == ["ok"] * 300
 
 
 def test_a_last_case_without_samples_does_not_tell_of_those_before_it(tmp_path: Path) -> None:
