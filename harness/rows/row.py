@@ -138,7 +138,9 @@ class Row:
     a second one in a process of its own. It is a fault of the cases before it, or of the machine, and not
     counted against this one."""
     behind: tuple[Before, ...] = ()
-    """The last cases that the process had served by then, in their order; empty without `delayed`."""
+    """With `delayed`, the last cases that the process had served by then, in their order. Without it: what is
+    wrong in this row was seen behind these cases, and not when its case was walked once more in a process of
+    its own. It counts against the backend."""
     checking: str = ""
     """The check that was at work when the child was lost; empty where none was, and in runs from before this
     field."""

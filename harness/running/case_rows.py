@@ -9,7 +9,7 @@ from typing import Any
 from harness.backend.arm import Arm
 from harness.backend.grammar import are_documented
 from harness.cases.case import Case
-from harness.checks import BACKEND_ERROR
+from harness.checks import BACKEND_ERROR, is_policy
 from harness.oracle.readings import other_readings
 from harness.rows.row import (
     BROKEN,
@@ -21,7 +21,7 @@ from harness.rows.row import (
     finding_from_json,
     verdict,
 )
-from harness.running.endings import LEFT
+from harness.running.endings import CHANGED, LEFT
 from harness.running.work import Ending, Suspicion, Task, Work
 from harness.walk.replay import TEXT_LIMIT
 
@@ -31,6 +31,7 @@ NAME_LIMIT = 120
 
 FAILING = (*BROKEN, "harness_error")
 LOST = "lost_after_walk"
+WRONG = ("over_constrained", "under_constrained")
 
 
 def failure_of(walks: Sequence[tuple[Row, bytes]]) -> tuple[str, str]:
@@ -47,13 +48,41 @@ def failure_of(walks: Sequence[tuple[Row, bytes]]) -> tuple[str, str]:
     return "", ""
 
 
+def wrong_of(walks: Sequence[tuple[Row, bytes]]) -> frozenset[str]:
+    """Returns a name for each thing that the walks show to be wrong and that the backend does not document,
+    but for what it does to its process, which its own case has done."""
+    wrong = set[str]()
+    for row, _ in walks:
+        judged = verdict(row.status, row.valid, row.accepted)
+        if judged in WRONG and not any(each.check == VERDICT and each.documented for each in row.findings):
+            wrong.add(f"{row.instance}:{judged}")
+        wrong.update(
+            f"{finding.check}:{finding.cause}"
+            for finding in row.findings
+            if finding.check not in (VERDICT, LEFT, CHANGED)
+            and not finding.documented
+            and not is_policy(finding.check)
+        )
+    return frozenset(wrong)
+
+
 def before(task: Task) -> Before:
     """Returns the case as the rows of the cases behind it name it."""
     return Before(task.suite, task.case.id, task.case.name[:NAME_LIMIT])
 
 
 def with_first_failure(walks: Sequence[tuple[Row, bytes]], first: Suspicion) -> list[tuple[Row, bytes]]:
-    """Returns the rows of the second walk, which tell of the first one's failure if it did not come again."""
+    """Returns the rows of the second walk, which tell of the first one's failure if it did not come again.
+
+    Where the first walk only was wrong, its own rows stand; those that are wrong name the cases before it if
+    the second one is right.
+    """
+    if first.walks:
+        is_right_alone = not failure_of(walks)[0] and not wrong_of(walks) & wrong_of(first.walks)
+        return [
+            (replace(row, behind=first.behind) if is_right_alone and wrong_of([(row, blob)]) else row, blob)
+            for row, blob in first.walks
+        ]
     if failure_of(walks)[0] == first.failure:
         return list(walks)
     (row, samples), *others = walks
@@ -190,10 +219,7 @@ def _with_reading(row: Row, arm: Arm, case: Case) -> Row:
 
     Rather a reading that the backend states as its own, which makes the finding a documented one; else any.
     """
-    if row.instance is None or verdict(row.status, row.valid, row.accepted) not in (
-        "over_constrained",
-        "under_constrained",
-    ):
+    if row.instance is None or verdict(row.status, row.valid, row.accepted) not in WRONG:
         return row
     contrary = case.instances[row.instance].contrary
     readings = (

@@ -75,6 +75,7 @@ class Recorder:
         """Write the rows of a case, which tell of the failure of a first walk if there was one."""
         if (first := work.again.pop(task.number, None)) is not None:
             walks = with_first_failure(walks, first)
+            work.steady += bool(first.walks) and not any(row.behind for row, _ in walks)
         self.store(walks)
 
     def store(self, walks: Sequence[tuple[Row, bytes]]) -> None:

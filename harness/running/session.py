@@ -54,7 +54,7 @@ from harness.running.ray.sweep import sweep
 from harness.running.same_run import first_difference
 from harness.running.shard import Shard, share
 from harness.running.taken import refuse_others, take_over
-from harness.running.work import Assignment, Work
+from harness.running.work import Assignment, Work, memory_lines
 from harness.text import counted, one_line
 from harness.whole_files import named_where_full
 
@@ -202,7 +202,7 @@ def _walk_prepared(
             _refuse_changes(read_info(folder), info, folder)
             if put_back(draft, folder):
                 say(f"{folder}/cases.jsonl was not as planned, or missing: it is put back")
-            statuses = _leave_out_finished(folder, works, makes_checks(info.effort, info.decode))
+            statuses = _leave_out_finished(folder, works, makes_checks(info.effort, info.decode), say)
             say(f"resuming {folder} with {counted(sum(statuses.values()), 'row')}")
             add_session(folder, info)
         else:
@@ -224,6 +224,8 @@ def _walk_prepared(
         if request.taken_from:
             _take_over(request.taken_from, folder, info, works, writer, say)
         walk(Assignment(plan, folder / CASES_FILE, works, limits, writer, report), jobs)
+        for line in memory_lines(works, info.memory_bytes):
+            say(one_line(line, spelled=True))
         writer.finish(now())
         return Outcome(folder, writer.statuses, prepared.described)
 
@@ -342,11 +344,13 @@ def _share(cases: Path, shard: Shard) -> list[int]:
     return chosen
 
 
-def _leave_out_finished(folder: Path, works: Sequence[Work], checked: bool) -> dict[str, int]:
+def _leave_out_finished(
+    folder: Path, works: Sequence[Work], checked: bool, say: Callable[[str], None]
+) -> dict[str, int]:
     """Make the run whole again, leave in the works what it still owes, and return the count of its rows by
     status."""
     owed = rows_owed(folder / CASES_FILE, checked)
-    finished, statuses = resume(folder, owed)
+    finished, statuses = resume(folder, owed, say)
     keys = list(owed)
     for work in works:
         work.cases = deque(number for number in work.cases if (*work.who, *keys[number]) not in finished)

@@ -17,7 +17,7 @@ from harness.backend.process.system import signal_name, wait_status
 from harness.errors import BadInput
 from harness.rows.row import Status
 from harness.running import endings, worker_process
-from harness.running.case_rows import after_changes, before, failure_of
+from harness.running.case_rows import after_changes, before, failure_of, wrong_of
 from harness.running.recorder import Recorder
 from harness.running.work import Ending, Suspicion, Task, Work
 from harness.running.worker_process import Worker
@@ -180,7 +180,9 @@ class Slot:
         """After a case: the next one, in a clean child if this one hoards memory or left something behind."""
         self.changed = time.monotonic()
         limit = self.recorder.assignment.limits.memory_bytes // 2
-        if self.unclean or system.rss_bytes(self.worker.process.child or 0) > limit:
+        is_large = system.rss_bytes(self.worker.process.child or 0) > limit
+        self.work.renewed += is_large
+        if self.unclean or is_large:
             self._replace_child()
         else:
             self.send_next(looked=True)
@@ -283,7 +285,9 @@ class Slot:
         have it walked once more in a new child.
 
         A failure of ours is repeated in any case: it may be that of a process which something else has
-        spoiled. So is a case whose child was killed, and not by us: that may have been anybody.
+        spoiled. So is a case whose child was killed, and not by us: that may have been anybody. One that only
+        is wrong is walked again where a new child costs no load of the backend, and not each time: its rows
+        stand, and the second walk says whether that comes without the cases before it.
         """
         work, worker = self.work, self.worker
         walks = self.recorder.rows_of_task(work, task, ending)
@@ -294,12 +298,26 @@ class Slot:
             and task.number not in work.again
             and (worker.served or was_killed or (failure == "harness_error" and not changed))
         ):
-            work.again[task.number] = Suspicion(failure, text, tuple(worker.behind))
-            work.cases.appendleft(task.number)
-            self.unclean = True
+            self._ask_again(task, Suspicion(failure, text, tuple(worker.behind)))
+        elif (
+            not failure
+            and worker.served
+            and task.number not in work.again
+            and worker.process.child != worker.process.popen.pid
+            and work.may_ask_again()
+            and wrong_of(walks)
+        ):
+            first = Suspicion("", "", tuple(worker.behind), tuple(after_changes(walks, changed)))
+            self._ask_again(task, first)
         else:
             self.unclean |= failure == "harness_error"
             self.recorder.write(work, task, after_changes(walks, changed))
+
+    def _ask_again(self, task: Task, first: Suspicion) -> None:
+        """Have the case walked once more, next and in a new child."""
+        self.work.again[task.number] = first
+        self.work.cases.appendleft(task.number)
+        self.unclean = True
 
     # What can become of the worker
 

@@ -8,13 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from harness.backend.arm import Arm
+from harness.backend.arm import Arm, arm
 from harness.backend.process.lost import Lost
 from harness.cases.case import Case
 from harness.cases.plan import Plan
 from harness.rows.row import Before, Finding, Row, Status
 from harness.running.limits import Limits
 from harness.running.progress import RunProgress
+from harness.text import counted
+
+CASES_FOR_A_SECOND_WALK = 100
+"""Of how many cases one is walked a second time for being wrong, where such cases were wrong alone too."""
 
 
 class Sink(Protocol):
@@ -61,6 +65,11 @@ class Work:
     ahead: tuple[int, Task | None] = (-1, None)
     """The case that was read while a worker was busy with another one, behind its place in the file of cases:
     mostly the next one."""
+    steady: int = 0
+    """How many cases that were wrong behind others were wrong alone too."""
+    renewed: int = 0
+    """How often a child had grown past half of the memory limit by the end of a case, and another one took
+    its place."""
     load_failure: Ending | None = None
     """Why no worker of this arm can be started, once that is known: then every case of it ends so."""
     is_full: bool = False
@@ -94,10 +103,28 @@ class Work:
         seconds = (now - self.begun) / max(1, self.done)
         return not self.is_full and self.load_seconds > 0 and len(self.cases) * seconds > self.load_seconds
 
+    def may_ask_again(self) -> bool:
+        """May a case that was wrong behind others be walked once more? Always, as long as such a walk shows
+        something else; of a backend that is wrong alone too, one in so many of its cases, so that this costs
+        little of the run."""
+        return self.steady <= self.done // CASES_FOR_A_SECOND_WALK
+
     @property
     def who(self) -> tuple[str, ...]:
         """Returns the arm and the vocabulary as rows name them: `CASE_IDENTITY` but for the case."""
         return (self.arm.backend, self.arm.version, self.arm.options, self.vocabulary)
+
+
+def memory_lines(works: Sequence[Work], limit_bytes: int) -> list[str]:
+    """Returns a sentence for each arm and vocabulary whose processes had to be renewed for their memory: a
+    leak shows in nothing else, because no process lives long enough to reach the limit."""
+    return [
+        f"{arm(work.arm)} on {work.vocabulary}: its process held more than {limit_bytes / 2e9:.3g} GB "
+        f"(half of --memory) {counted(work.renewed, 'time')} between two cases, and was renewed: "
+        "memory that it keeps on purpose, or a leak"
+        for work in works
+        if work.renewed
+    ]
 
 
 @dataclass(eq=False)
@@ -154,3 +181,6 @@ class Suspicion:
     """The failure in a sentence."""
     behind: tuple[Before, ...]
     """The last cases that the process had served."""
+    walks: tuple[tuple[Row, bytes], ...] = ()
+    """The rows of the first walk where it came to its end and only was wrong: they stand, whatever the second
+    one shows, which only tells whether that comes behind other cases alone."""

@@ -95,6 +95,34 @@ def test_a_library_that_is_missing_costs_the_cases_of_its_backend_alone(
     assert [row.status for row in read_rows(tmp_path / "run")] == ["ok"] * 6
 
 
+@pytest.mark.parametrize(
+    ("backend", "hoards"), [("miniatures.unruly:HoardsMemory", True), ("miniatures:Reference", False)]
+)
+def test_a_run_tells_that_processes_were_renewed_for_their_memory(
+    tmp_path: Path, backend: str, hoards: bool
+) -> None:
+    """A leak of less than half the limit in a case showed in no word: each process is renewed before it
+    reaches the limit."""
+    boom = [{**case, "regex": f"boom{number}"} for number, case in enumerate(cases(6))]
+    (tmp_path / "mini.json").write_text(json.dumps(boom))
+    request = session.Request(
+        suites=(str(tmp_path / "mini.json"),),
+        backends=backend,
+        vocabularies=("probe",),
+        effort=0,
+        memory_gb=0.6,
+        out=tmp_path / "run",
+    )
+    said: list[str] = []
+    session.run(request, said.append, lambda _: None)
+    told = [line for line in said if "was renewed" in line]
+    assert len(told) == hoards
+    assert not hoards or told[0].startswith(
+        f"{backend} on probe: its process held more than 0.3 GB (half of "
+    )
+    assert {row.status for row in read_rows(tmp_path / "run")} == {"ok"}
+
+
 def test_an_adapter_that_takes_no_vocabulary_is_at_fault(tmp_path: Path) -> None:
     rows = walk_all(tmp_path, "miniatures.unruly:TakesNoVocabulary", cases(2))
     assert {(row.status, row.phase) for row in rows.values()} == {("backend_error", "load")}

@@ -26,7 +26,7 @@ from harness.outcomes.delayed import Delayed, delayed_of
 from harness.outcomes.outcome import CaseOutcome, CaseRows, is_documented, walk_verdict
 from harness.outcomes.repro_command import repro_words
 from harness.rows.folder import locked
-from harness.rows.row import CHECKS_MODE, DECLINED, OURS, Row
+from harness.rows.row import CHECKS_MODE, DECLINED, OURS, Before, Row
 from harness.rows.store import read_rows
 from harness.running.session import SEED, Request, run
 from harness.text import one_line
@@ -122,6 +122,8 @@ class CaseReport:
     """The words of the backend where it refuses the case."""
     delayed: tuple[Delayed, ...] = ()
     """What failed behind other cases and not alone."""
+    behind: tuple[Before, ...] = ()
+    """The cases behind which alone the case was wrong; empty where nothing says so."""
 
     @property
     def differs_by_a_timeout(self) -> bool:
@@ -144,6 +146,9 @@ class CaseReport:
             changed = [f"new: {new or '-'}; gone: {gone or '-'}; recorded: {then or 'no fault'}"]
         more = [f"and {len(self.problems) - MOST_LINES} more"] if len(self.problems) > MOST_LINES else []
         wrong = [*changed, *self.problems[:MOST_LINES]]
+        if self.behind:
+            names = one_line(", ".join(before.case for before in self.behind))
+            more.append(f"seen behind other cases ({names}), and not when the case was walked alone")
         return [*wrong[:1], head, *wrong[1:], *more, f"to see it: {self.command}"]
 
 
@@ -223,7 +228,10 @@ class Walks:
         refusal = next((row.text for row in rows if row.status in DECLINED), "")
         later = tuple(_delayed(rows))
         lines = tuple(line for _, line in problems)
-        return CaseReport(case, came_to, faults, recorded, change, lines, lost, command, refusal, later)
+        behind = next((row.behind for row in rows if row.behind and not row.delayed), ())
+        return CaseReport(
+            case, came_to, faults, recorded, change, lines, lost, command, refusal, later, behind
+        )
 
 
 def _delayed(rows: Iterable[Row]) -> Iterator[Delayed]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.backend.arm import arm
+from harness.diagnose.repro.again import behind, in_words, seen_again
 from harness.diagnose.repro.find import Failure
 from harness.diagnose.repro.replay import NOT_HERE, replay
 from harness.diagnose.repro.standalone import Shown, stand_alone
@@ -65,6 +66,7 @@ def show(again: Replayed) -> str:
             )
         elif "said" in message:
             lines.append(f"  {one_line(message['said'], spelled=True)}")
+    lines += [f"  {line}" for line in in_words(failure, again.messages)]
     return "\n".join([*lines, "", *with_script(again.script, _why_no_script(again.messages))])
 
 
@@ -84,7 +86,7 @@ def _instance(failure: Failure) -> list[str]:
 
 def to_json(again: Replayed) -> dict[str, Any]:
     """Returns the failure as one JSON object: `walked` holds the messages of the process that walked it
-    again, and `script` is empty if there is none."""
+    again, `seen_again` is null where the walk cannot tell, and `script` is empty if there is none."""
     failure, messages = again.failure, again.messages
     row, case = failure.row, failure.case
     steps = [message["step"] for message in messages if "step" in message]
@@ -99,6 +101,7 @@ def to_json(again: Replayed) -> dict[str, Any]:
         "walked": [dict(zip(("token", "text", "allowed", "accepted"), step, strict=True)) for step in steps],
         "allowed": next((message["allowed"] for message in messages if "allowed" in message), None),
         "lost": next((message["lost"] for message in messages if "lost" in message), None),
+        "seen_again": seen_again(failure, messages),
         "script": again.script,
     }
 
@@ -119,7 +122,8 @@ def heading_to_json(failure: Failure) -> dict[str, Any]:
         "text",
     )
     return {name: getattr(row, name) for name in names} | {
-        "verdict": verdict(row.status, row.valid, row.accepted)
+        "verdict": verdict(row.status, row.valid, row.accepted),
+        "behind": [] if row.delayed else [vars(case) for case in row.behind],
     }
 
 
@@ -130,9 +134,19 @@ def heading(failure: Failure) -> list[str]:
         f"case      {one_line(case.name, spelled=True)} ({one_line(row.suite, spelled=True)}, {case.id})",
         f"backend   {one_line(f'{arm(row)} {row.backend_version}'.strip(), spelled=True)}, "
         f"vocabulary {one_line(row.vocabulary, spelled=True)}",
-        f"seen      {verdict(row.status, row.valid, row.accepted)}, status {row.status}"
+        f"seen      {_seen(failure)}"
         + (one_line(f" in {row.phase}: {row.text}", spelled=True) if row.text else ""),
+        *behind(failure),
     ]
+
+
+def _seen(failure: Failure) -> str:
+    """Returns what the run saw: the finding that is shown, where the failure is one, or the verdict."""
+    row, finding = failure.row, failure.finding
+    if finding is not None and row.status == "ok":
+        cause = f" ({finding.cause})" if finding.cause else ""
+        return one_line(f"the finding {finding.check}{cause}", spelled=True)
+    return f"{verdict(row.status, row.valid, row.accepted)}, status {row.status}"
 
 
 def with_script(text: str, why_not: str) -> list[str]:

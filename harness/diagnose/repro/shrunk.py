@@ -6,6 +6,7 @@ from typing import Any
 
 from harness.backend.arm import pinned
 from harness.cases.case import Case
+from harness.diagnose.repro.again import WHY_NOT
 from harness.diagnose.repro.find import Failure
 from harness.diagnose.repro.replay import NOT_HERE
 from harness.diagnose.repro.show import heading, heading_to_json, indented, validity_words, with_script
@@ -60,7 +61,9 @@ def show_shrunk(failure: Failure, shrunk: Shrunk, script: str) -> str:
     """Returns the text that shows grammar and instance before and after, and the script."""
     outcome = one_line(str(shrunk.outcome), spelled=True)
     if not shrunk.shown:
-        return "\n".join([*heading(failure), "", f"{outcome} was not seen again, so nothing was shrunk"])
+        return "\n".join(
+            [*heading(failure), "", f"{outcome} was not seen again, so nothing was shrunk: {WHY_NOT}"]
+        )
     case = failure.case
     size = len(shrunk.grammar.text.encode("utf-8", "surrogatepass"))
     sizes = f"grammar {_bytes(case)} -> {counted(size, 'byte')}"

@@ -1,0 +1,83 @@
+"""What is wrong behind other cases alone says so, and stays a fault of the backend; what is wrong alone too
+is hardly ever walked twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from isolated import GIGABYTE, walk_all
+
+from harness.rows.row import row_from_json, row_to_json, verdict
+from harness.running.limits import Limits
+from harness.running.slot import Slot
+from harness.running.work import CASES_FOR_A_SECOND_WALK, Suspicion, Task
+
+pytestmark = pytest.mark.usefixtures("importable_miniatures")
+
+LIMITS = Limits(20.0, GIGABYTE)
+CASES = [
+    {"description": "first", "regex": "[ab]{2,5}c?", "tests": [{"text": "ab", "valid": True}]},
+    {
+        "description": "second",
+        "regex": "[ab]{3}d",
+        "tests": [
+            {"text": "aabd", "valid": True},
+            {"text": "aab", "valid": False},
+            {"text": "x", "valid": False},
+        ],
+    },
+    {"description": "third", "regex": "x|y", "tests": [{"text": "x", "valid": True}]},
+]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The cases that were walked a second time."""
+    names: list[str] = []
+    ask = Slot._ask_again
+
+    def noted(slot: Slot, task: Task, first: Suspicion) -> None:
+        names.append(task.case.name)
+        ask(slot, task, first)
+
+    monkeypatch.setattr(Slot, "_ask_again", noted)
+    return names
+
+
+def test_a_fault_that_comes_behind_other_cases_only_says_so_and_stays(
+    tmp_path: Path, asked: list[str]
+) -> None:
+    rows = walk_all(tmp_path, "miniatures.of_other_cases:RemembersByTooShortAKey", CASES, LIMITS)
+    judged = {key: verdict(row.status, row.valid, row.accepted) for key, row in rows.items()}
+    wrong = {("second", 0): "over_constrained", ("second", 1): "under_constrained"}
+    assert {key: each for key, each in judged.items() if each != "pass"} == wrong
+    behind = {key: [each.case for each in row.behind] for key, row in rows.items() if row.behind}
+    assert behind == {key: ["mini: first"] for key in wrong} and asked == ["mini: second"]
+    assert not any(row.delayed for row in rows.values()), "it counts against the backend"
+    assert all(row_from_json(row_to_json(row)) == row for row in rows.values())
+
+
+def test_where_a_new_process_would_load_the_backend_it_is_not_asked(tmp_path: Path, asked: list[str]) -> None:
+    backend = "miniatures.of_other_cases:RemembersByTooShortAKey"
+    rows = walk_all(tmp_path, backend, CASES, LIMITS, fork=False)
+    assert not asked and not any(row.behind for row in rows.values())
+    assert verdict(rows["second", 1].status, False, rows["second", 1].accepted) == "under_constrained"
+
+
+def test_what_is_wrong_alone_too_is_walked_twice_once_in_a_hundred_cases(
+    tmp_path: Path, asked: list[str]
+) -> None:
+    count = CASES_FOR_A_SECOND_WALK + 20
+    cases = [
+        {
+            "description": f"case {number}",
+            "regex": f"a{number}b",
+            "tests": [{"text": f"a{number}b", "valid": True}],
+        }
+        for number in range(count)
+    ]
+    rows = walk_all(tmp_path, "miniatures.of_other_cases:RefusesB", cases, LIMITS)
+    assert len(rows) == count and {row.accepted for row in rows.values()} == {False}
+    assert not any(row.behind for row in rows.values())
+    assert 1 <= len(asked) <= 2
