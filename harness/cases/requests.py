@@ -9,6 +9,7 @@ from typing import Any
 from harness.cases.answer_forms import ANSWERING, at_place, holds, object_of_text
 from harness.cases.answers import COMMON, answers, is_known
 from harness.cases.bare_schema import is_schema
+from harness.cases.spans import request_of, spans_of
 from harness.cases.tool_lists import TOOLS_AT, built_in, is_marked, may_be_request, own_keys, tool_list
 from harness.errors import BadInput
 
@@ -73,6 +74,7 @@ def requests_in(value: object, where: str, wrapped: int = 0) -> Iterator[dict[st
             inner = object_of_text(inner, f'{where}: "{place}"')
         part = _part_of(inner, place) if place in LOOSE else inner
         yield from requests_in(part, where, wrapped + 1)
+    yield from requests_in(request_of(value, where) or None, where, wrapped + 1)
     if isinstance(several := value.get("sampling_params"), list):  # SGLang's, one for each text
         yield from ({"sampling_params": each} for each in several)
 
@@ -111,6 +113,8 @@ def listed_requests(value: object, where: str) -> list[Any]:
     none. Raises BadInput."""
     if not isinstance(value, dict) or own_keys(value):
         return []
+    if spans := spans_of(value):
+        return spans
     if is_schema(value):
         return _items(value, where)
     for place in LISTS:

@@ -63,10 +63,12 @@ MARKS = tuple(
         "jsonrpc",
         "run_type inputs",
         "span_attributes input",
+        "traceId spanId attributes",
+        "trace_id span_id attributes",
     )
 )
-"""The keys of which a request to a model server, a message of MCP or what LangSmith and Braintrust log has
-all of at least one group, whatever it asks for."""
+"""The keys of which a request to a model server, a message of MCP, a span, or what LangSmith and Braintrust
+log has all of at least one group, whatever it asks for."""
 
 NEAR = 0.8
 """The likeness (difflib's ratio) to `function` from which on a type is taken for a misspelt one."""

@@ -10,6 +10,7 @@ import pytest
 from request_bodies import CITY, WEATHER, read
 
 from harness.cases.suite import Passed, find_suite, read_cases
+from harness.errors import BadInput
 
 ORDER: dict[str, Any] = {"type": "object", "properties": {"order": {"type": "integer"}}}
 FUNCTION: dict[str, Any] = {"name": "weather", "parameters": CITY}
@@ -189,3 +190,96 @@ def test_runs_that_ask_no_model_are_named(tmp_path: Path) -> None:
     path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
     assert len(list(read_cases(find_suite(str(path)), passed))) == 2
     assert list(passed.unheld) == [f"{path}:{number}" for number in (2, 3, 4)]
+
+
+SPANS: dict[str, dict[str, Any]] = {
+    # opentelemetry.io, semantic conventions of GenAI: "MAY be recorded as a JSON string"; and
+    # traceloop/openllmetry, opentelemetry-semantic-conventions-ai: LLM_REQUEST_STRUCTURED_OUTPUT_SCHEMA
+    "OpenTelemetry": {
+        "gen_ai.tool.definitions": json.dumps([{"type": "function", **FUNCTION}]),
+        "gen_ai.request.structured_output_schema": json.dumps(ORDER),
+    },
+    # vercel/ai, packages/ai, stream-text.ts: tools.map(tool => JSON.stringify(tool))
+    "the AI SDK": {
+        "ai.prompt.tools": [json.dumps({"type": "function", "name": "weather", "inputSchema": CITY})],
+        "llm.request.structured_output_schema": json.dumps(ORDER),
+    },
+    # traceloop/openllmetry, opentelemetry-instrumentation-openai, its tests
+    "OpenLLMetry": {
+        "llm.request.functions.0.name": "weather",
+        "llm.request.functions.0.description": "d",
+        "llm.request.functions.0.parameters": json.dumps(CITY),
+        "gen_ai.request.structured_output_schema": json.dumps(ORDER),
+    },
+    # arize-ai.github.io/openinference/spec: llm.tools.{i}.tool.json_schema, llm.invocation_parameters
+    "OpenInference": {
+        "openinference.span.kind": "LLM",
+        "llm.tools.0.tool.json_schema": json.dumps(WEATHER),
+        "llm.invocation_parameters": json.dumps({"model": "m", "temperature": 0, "response_format": FORM}),
+    },
+    # pydantic/pydantic-ai, models/instrumented.py
+    "Pydantic AI": {"model_request_parameters": json.dumps(PARAMETERS)},
+}
+
+
+def of_otlp(value: object) -> dict[str, Any]:
+    """Returns the value of an attribute as OTLP's JSON has it."""
+    if isinstance(value, list):
+        return {"arrayValue": {"values": list(map(of_otlp, value))}}
+    return {"stringValue": value}
+
+
+def exported(*spans: dict[str, Any]) -> dict[str, Any]:
+    """Returns a line as the collector's exporter to files writes it."""
+    made = [
+        {
+            "traceId": "1",
+            "spanId": str(number),
+            "name": "chat",
+            "attributes": [{"key": key, "value": of_otlp(value)} for key, value in span.items()],
+        }
+        for number, span in enumerate(spans)
+    ]
+    return {"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {}, "spans": made}]}]}
+
+
+@pytest.mark.parametrize("form", SPANS)
+def test_spans_tell_of_tools_and_formats(form: str, tmp_path: Path) -> None:
+    for value in ({"name": "chat", "attributes": SPANS[form]}, exported(SPANS[form])):
+        for name in ("log.json", "log.jsonl"):
+            cases = read(tmp_path, json.dumps(value), name)
+            assert [json.loads(case.grammar.text) for case in cases] == [CITY, ORDER]
+            assert cases[0].name == "weather"
+
+
+def test_spans_that_tell_of_no_request_are_named(tmp_path: Path) -> None:
+    path, passed = tmp_path / "spans.jsonl", Passed()
+    other = {"http.request.method": "GET", "url.full": "u"}
+    line = json.dumps(exported(other, SPANS["OpenLLMetry"], {}, SPANS["OpenLLMetry"]))
+    path.write_text(line.replace(', "attributes": []', ""), "utf-8")
+    assert len(list(read_cases(find_suite(str(path)), passed))) == 2
+    assert (list(passed.unheld), passed.repeated) == ([f"{path}:1: request 1", f"{path}:1: request 3"], 2)
+
+
+def test_a_span_with_several_tools_keeps_them_apart(tmp_path: Path) -> None:
+    attributes = {
+        f"llm.request.functions.{number}.{key}": value
+        for number, schema in ((10, ORDER), (2, CITY))
+        for key, value in (("parameters", json.dumps(schema)), ("name", f"tool {number}"))
+    }
+    cases = read(tmp_path, {"attributes": attributes})
+    assert [(case.name, json.loads(case.grammar.text)) for case in cases] == [
+        ("tool 2", CITY),
+        ("tool 10", ORDER),
+    ]
+
+
+def test_a_span_whose_tools_are_no_json_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r'log\.json: "tools" is text that is no JSON'):
+        read(tmp_path, {"attributes": {"gen_ai.tool.definitions": '[{"name": "wea…'}}, "log.json")
+    with pytest.raises(BadInput, match=r'tool 1 \("weather"\): "parameters" is text that is no JSON'):
+        read(
+            tmp_path,
+            {"attributes": SPANS["OpenLLMetry"] | {"llm.request.functions.0.parameters": '{"type'}},
+            "log.json",
+        )

@@ -28,6 +28,8 @@ MARKED: tuple[dict[str, Any], ...] = (
     {"jsonrpc": "2.0"},
     {"run_type": "chain", "inputs": {"question": "x"}},
     {"span_attributes": {"type": "task"}, "input": "x"},
+    {"traceId": "1", "spanId": "2", "attributes": []},
+    {"trace_id": "1", "span_id": "2", "attributes": {}},
 )
 CAMEL_CASE = (
     *("googleSearch", "googleSearchRetrieval", "googleMaps", "codeExecution", "urlContext"),
