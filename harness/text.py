@@ -232,9 +232,10 @@ def listed(items: Iterable[str]) -> str:
     return " and ".join(filter(None, (", ".join(most[1:]), last)))
 
 
-def some(names: Sequence[str], most: int, between: str = ", ") -> str:
-    """Returns the names; where they are more than so many, the first ones and how many more there are."""
-    left = len(names) - most
+def some(names: Sequence[str], most: int, between: str = ", ", more: int = 0) -> str:
+    """Returns the names; where they are more than so many, the first ones and how many more there are, with
+    `more` that are not among the names."""
+    left = len(names[most:]) + more
     return between.join(names[:most]) + (f" and {left:,} more" if left > 0 else "")
 
 

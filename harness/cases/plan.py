@@ -21,6 +21,8 @@ from harness.text import counted, one_line, some
 
 NAMED = 200
 """Most characters of a contested instance's name in the run's first line."""
+MOST_CONTESTED = 100
+"""Contested instances of a suite that this line names for each reason; of the others it has the number."""
 
 
 @dataclass(frozen=True)
@@ -191,6 +193,7 @@ class _About:
         self.digest = hashlib.sha256()
         self.cases = self.instances = self.generated = 0
         self.contested: dict[str, list[str]] = {}
+        self.contested_more: Counter[str] = Counter()
 
     def line_of(self, prepared: Prepared) -> bytes:
         """Returns the line of one more case. Raises BadInput for one that is too long."""
@@ -208,7 +211,10 @@ class _About:
         self.instances += len(case.instances)
         self.generated += prepared.generated
         for why, names in prepared.contested.items():
-            self.contested.setdefault(why, []).extend(f"{case.name}: {name}"[:NAMED] for name in names)
+            named = self.contested.setdefault(why, [])
+            more = names[: MOST_CONTESTED - len(named)]
+            named += [f"{case.name}: {name}"[:NAMED] for name in more]
+            self.contested_more[why] += len(names) - len(more)
         return line
 
     def described(self, left_out: int) -> dict[str, Any]:
@@ -222,7 +228,11 @@ class _About:
         }
         if self.generated:
             about["generated"] = self.generated
-        return about | ({"contested": self.contested} if self.contested else {})
+        if self.contested:
+            about["contested"] = self.contested
+        if more := {why: count for why, count in self.contested_more.items() if count}:
+            about["contested_more"] = more
+        return about
 
 
 def made_documents(path: Path) -> dict[str, tuple[Instance, ...]]:

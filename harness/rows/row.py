@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import MISSING, dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any, Literal
 
 from harness.backend.arm import Arm
-from harness.text import some
+from harness.text import counted, some
 
 Status = Literal[
     "ok", "unsupported", "invalid", "backend_error", "crash", "timeout", "oom", "harness_error", "skipped"
@@ -266,16 +267,16 @@ def contested_lines(suites: dict[str, dict[str, Any]]) -> list[str]:
     """Returns one sentence for each reason for which what cases say of their instances was not believed, by a
     run's `suites`; few names each."""
     by_reason: dict[str, list[str]] = {}
+    more: Counter[str] = Counter()
     for suite in suites.values():
+        more.update(suite.get("contested_more", {}))
         for why, names in suite.get("contested", {}).items():
             by_reason.setdefault(why, []).extend(names)
     lines = []
     for why, names in by_reason.items():
-        one = "instance" if len(names) == 1 else "instances"
-        lines.append(
-            f"{len(names)} {one} {why}: {some(names, NAMED, '; ')}; no backend is judged by "
-            f"{'it' if one == 'instance' else 'them'}"
-        )
+        count = len(names) + more[why]
+        named, it = some(names, NAMED, "; ", more[why]), "it" if count == 1 else "them"
+        lines.append(f"{counted(count, 'instance')} {why}: {named}; no backend is judged by {it}")
     return lines
 
 
@@ -304,7 +305,8 @@ class RunInfo:
     suites: dict[str, dict[str, Any]]
     """For each suite by name: `version`, `sha256` of the cases walked, `cases` and `instances` of those, and
     `cases_in_all`, how many the suite holds (runs from before this field lack it); `generated`, how many of
-    the instances we made; `contested`, by reason, names instances that are not judged."""
+    the instances we made; `contested`, by reason, names instances that are not judged, 100 at most
+    for each, and `contested_more` has the number of the others."""
     machine: dict[str, Any]
     effort: int = 0
     """How many places of a case each check looked at; 0: no checks, -1: every place."""

@@ -9,10 +9,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
+from harness.errors import BadInput
 from harness.rows.appending import close, encoded, write_lines
 from harness.rows.folder import ROWS, SAMPLES, opened
 from harness.rows.line import problem_with
 from harness.rows.row import End, Row, RunInfo, row_to_json
+from harness.shape import LONGEST_LINE
 from harness.whole_files import named_where_full
 
 
@@ -23,10 +25,16 @@ class Writer:
         """Starts a run with `info`, or goes on with the one that is there (which `resume` has made whole) if
         it is None."""
         self.statuses = dict(statuses or {})
+        first = {"kind": "run", **asdict(info)} if info is not None else {}
+        if (size := len(encoded(first))) > LONGEST_LINE:
+            raise BadInput(
+                f"the run's first line would have {size >> 20} MiB, and at most {LONGEST_LINE >> 20} MiB are "
+                "read; walk fewer cases at once"
+            )
         mode = "ab" if info is None else "wb"
         self.rows, self.samples = opened(folder / ROWS, mode), opened(folder / SAMPLES, mode)
         if info is not None:
-            self._write([{"kind": "run", **asdict(info)}])
+            self._write([first])
 
     def __enter__(self) -> Self:
         return self

@@ -14,6 +14,7 @@ from harness.cases.case import Case
 from harness.cases.case_json import cases_from_json
 from harness.cases.case_line import case_from_line, case_to_line
 from harness.cases.flags import CONTRADICTED, HIDDEN_DRAFT, UNREADABLE, with_verdicts
+from harness.cases.plan import PROFILES, write_plan
 from harness.cases.suite import find_suite, suite_names
 from harness.cli.main import main
 from harness.oracle.judge import Judge
@@ -128,13 +129,14 @@ def test_every_surface_says_it_and_nobody_is_blamed(
 
 
 def test_a_sentence_names_a_few() -> None:
-    told = {
+    told: dict[str, dict[str, Any]] = {
         "a": {"contested": {"why": [f"{number}" for number in range(5)]}},
-        "b": {},
+        "b": {"contested": {"many": ["8"]}, "contested_more": {"many": 29_999}},
         "c": {"contested": {"why": ["6"], "so": ["7"]}},
     }
     assert contested_lines(told) == [
         "6 instances why: 0; 1; 2 and 3 more; no backend is judged by them",
+        "30,000 instances many: 8 and 29,999 more; no backend is judged by them",
         "1 instance so: 7; no backend is judged by it",
     ]
     assert contested_lines({}) == []
@@ -147,3 +149,28 @@ def test_no_flag_of_our_own_suites_would_be_questioned(name: str, judge: Judge) 
 
     for each in read_cases(find_suite(name)):
         assert with_verdicts(each, judge, questioned=True, both=False)[1] == {}, each.name
+
+
+def test_the_first_line_of_a_run_names_a_hundred_and_counts_the_others(tmp_path: Path) -> None:
+    wrong: list[dict[str, Any]] = [
+        {"description": "い" * 300, "data": number, "valid": False} for number in range(130)
+    ]
+    right: list[dict[str, Any]] = [{"data": 1, "valid": True}]
+    cases = [{"description": name, "schema": {"type": "integer"}, "tests": wrong + right} for name in "ab"]
+    (tmp_path / "mine.json").write_text(json.dumps(cases))
+    suite = find_suite(str(tmp_path / "mine.json"))
+    about = write_plan([suite], PROFILES["default"], 0, tmp_path / "cases.jsonl").suites["mine"]
+    ((why, names),) = about["contested"].items()
+    assert (why, len(names), about["contested_more"]) == (WRONG, 100, {WRONG: 160})
+    (line,) = contested_lines({"mine": about})
+    assert line.startswith(f"260 instances {WRONG}: ") and " and 257 more; " in line
+
+
+def test_a_first_line_that_nobody_could_read_is_refused_before_the_walk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.json").write_text(json.dumps({"schema": {}, "tests": [{"data": 1, "valid": True}]}))
+    asked = ["run", str(tmp_path / "mine.json"), "--backends", "unconstrained", "--vocabularies", "bytes"]
+    monkeypatch.setattr("harness.rows.writer.LONGEST_LINE", 1000)
+    assert main([*asked, "--effort", "0", "--out", str(tmp_path / "run")]) == 2
+    assert not (tmp_path / "run" / "rows.jsonl").exists()
