@@ -94,11 +94,12 @@ def of_failed_load(worker: Worker, text: str) -> Ending:
     return Ending("backend_error" if loads_backend(worker) else "harness_error", "load", text)
 
 
-def lost_in_memory_of(worker: Worker, limit_bytes: int) -> Lost:
+def lost_in_memory_of(worker: Worker, limit_bytes: int, growth_bytes: int = 0) -> Lost:
     """Returns the loss of a child that was killed because its resident memory passed the limit, which is ours
-    where the process had passed it without the backend."""
-    lost, ours = lost_in_memory(limit_bytes), bytes_of_ours(worker)
-    if ours < limit_bytes:
+    where the process had passed it without the backend, or where most of it has come while code of ours was
+    at work in the case, which is `growth_bytes`."""
+    lost, ours = lost_in_memory(limit_bytes), bytes_of_ours(worker) + growth_bytes
+    if ours < limit_bytes and growth_bytes < limit_bytes / 2:
         return lost
     text = f"{lost.text}: --memory is too small, {ours / 1e9:.2g} GB are taken without the backend"
     return replace(lost, text=text, whose="harness")

@@ -213,9 +213,12 @@ class Slot:
 
     def _look_after_task(self, task: Task, child: int) -> None:
         limits = self.recorder.assignment.limits
-        task.peak_rss_bytes = max(task.peak_rss_bytes, system.rss_bytes(child))
+        before, task.rss_bytes = task.rss_bytes, system.rss_bytes(child)
+        task.peak_rss_bytes = max(task.peak_rss_bytes, task.rss_bytes)
         if (place := worker_process.place(self.worker)) != task.place:
             task.place, task.sent = place, time.monotonic()
+        elif worker_process.works_for_us(self.worker):
+            task.our_growth_bytes = max(0, task.our_growth_bytes + task.rss_bytes - before)
         # A collection of cycles runs the backend's destructors. The deadline counts from its start, because
         # the code of ours that it interrupts may have been at work for longer.
         if (collection := worker_process.collection(self.worker)) != task.collection:
@@ -231,7 +234,7 @@ class Slot:
             if self.task is task and now == heard:
                 self._kill(lost_in_time(seconds))
         elif task.peak_rss_bytes > limits.memory_bytes:
-            self._kill(endings.lost_in_memory_of(self.worker, limits.memory_bytes))
+            self._kill(endings.lost_in_memory_of(self.worker, limits.memory_bytes, task.our_growth_bytes))
 
     def _kill(self, why: Lost) -> None:
         assert self.task is not None

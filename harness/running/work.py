@@ -144,6 +144,11 @@ class Task:
     collected: float = 0.0
     """When it was seen first in that collection."""
     peak_rss_bytes: int = 0
+    rss_bytes: int = 0
+    """The resident bytes of the child when it was looked at last."""
+    our_growth_bytes: int = 0
+    """By how much they have grown while code of ours was at work: between two looks in which no call of the
+    backend began."""
     compiled: dict[str, Any] | None = None
     walked: list[tuple[dict[str, Any], bytes]] = field(default_factory=list)
     checking: str = ""

@@ -717,6 +717,49 @@ def test_a_backend_is_not_blamed_for_memory_that_is_taken_without_it(
         assert endings.of_large_load(told.worker, task.killed).status == status
 
 
+@pytest.mark.parametrize(
+    ("phase", "calls", "status"),
+    [
+        ("oracle", 0, "harness_error"),
+        ("oracle", 1, "oom"),
+        ("check", 0, "oom"),
+        ("encode", 0, "harness_error"),
+    ],
+)
+def test_memory_that_grows_while_our_code_is_at_work_is_ours(
+    monkeypatch: pytest.MonkeyPatch, phase: str, calls: int, status: str
+) -> None:
+    """Also where the limit is passed in a call of the backend later on."""
+    rss = GIGABYTE // 5
+    monkeypatch.setattr(system, "rss_bytes", lambda pid: rss)
+    told = Told(phase)
+    told.slot.ready = True
+    task = told.give(5)
+    for _ in range(5):
+        told.look_after(0)
+        told.worker.process.page[4] += calls
+        rss += GIGABYTE // 7
+    told.worker.process.page[0] = PHASES.index("check")
+    rss = GIGABYTE + 1
+    told.look_after(0)
+    assert told.kills == 1 and task.killed is not None
+    assert (task.killed.whose == "harness") is (status == "harness_error")
+    assert endings.of_lost_child(told.worker, task, 0).status == status
+
+
+def test_memory_that_our_code_gives_back_is_none_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = [GIGABYTE // 10, GIGABYTE * 9 // 10, GIGABYTE // 10, GIGABYTE + 1]
+    monkeypatch.setattr(system, "rss_bytes", lambda pid: seen.pop(0))
+    told = Told("oracle")
+    told.slot.ready = True
+    task = told.give(5)
+    for _ in range(3):
+        told.look_after(0)
+    told.worker.process.page[0] = PHASES.index("check")
+    told.look_after(0)
+    assert not seen and task.killed is not None and task.killed.whose == "backend"
+
+
 def test_a_limit_below_what_is_taken_without_the_backend_blames_none(tmp_path: Path) -> None:
     rows = walk_all(tmp_path, "miniatures:Reference", limits=Limits(2.0, 15_000_000))
     assert {row.status for row in rows.values()} == {"harness_error"}
