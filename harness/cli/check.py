@@ -82,10 +82,9 @@ def check(options: argparse.Namespace) -> int:
         from harness.cli.check_threads import check_threads
 
         return check_threads(options, str(backend), prepare_vocabulary(options.vocabulary), python)
-    results = []
+    results: list[CheckResult] = []
     for result in run_checks(str(backend), prepare_vocabulary(options.vocabulary), options.timeout, python):
-        line = f"{result.status:8} {result.check}" + (f": {result.text}" if result.text else "")
-        print(one_line(line), file=sys.stderr if options.json else sys.stdout, flush=True)
+        print(_line(result, results), file=sys.stderr if options.json else sys.stdout, flush=True)
         results.append(result)
     failed = any(result.status not in ("passed", "skipped") for result in results)
     # What compiles nothing passes by having nothing to try.
@@ -102,12 +101,35 @@ def check(options: argparse.Namespace) -> int:
     return GATE_FAILED if failed else UNPROVEN if untried else OK
 
 
+def _told(result: CheckResult, before: Sequence[CheckResult]) -> str:
+    """Returns the first of the checks before it that ended with the same error; empty if none did. Two losses
+    of the process may have two causes, whatever signal they name."""
+    if result.status != "failed" and not result.where:
+        return ""
+    same = (each.check for each in before if (each.status, each.text) == (result.status, result.text))
+    return next(same, "")
+
+
+def _line(result: CheckResult, before: Sequence[CheckResult]) -> str:
+    """Returns the line of a check; an error that one before it ended with is not spelled again."""
+    if told := _told(result, before):
+        return f"{result.status:8} {result.check}: as {told}"
+    where = f" (with {result.where})" if result.where else ""
+    return one_line(f"{result.status:8} {result.check}" + (f": {result.text}{where}" if result.text else ""))
+
+
 def _conclusion(backend: str, results: Sequence[CheckResult], untried: bool) -> str:
     """Returns the sentence on all the checks; `untried` where nothing of the backend could be tried."""
     of = Counter(result.status for result in results)
     late = f"{counted(of['timeout'], 'check')} did not end in time (--timeout)"
     if broken := of["failed"] + of["error"]:
-        return f"{backend} breaks the contract in {counted(broken, 'check')}" + (
+        again = sum(bool(_told(result, results[:number])) for number, result in enumerate(results))
+        more = (
+            f"; {counted(again, 'more check')} end{'s' if again == 1 else ''} with the same error"
+            if again
+            else ""
+        )
+        return f"{backend} breaks the contract in {counted(broken - again, 'check')}{more}" + (
             f"; {late}" if of["timeout"] else ""
         )
     skipped = f"; {of['skipped']} had nothing to try" if of["skipped"] else ""

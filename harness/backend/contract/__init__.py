@@ -12,12 +12,14 @@ import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from traceback import walk_tb
 from typing import Literal
 
 from harness.backend.contract.place import NOTHING_COMPILES as NOTHING_COMPILES
 from harness.backend.contract.place import ContractBroken as ContractBroken
 from harness.backend.contract.place import NotApplicable as NotApplicable
-from harness.backend.grammar import Adapter
+from harness.backend.contract.place import Place
+from harness.backend.grammar import Adapter, Grammar
 from harness.errors import describe
 from harness.text import one_line
 
@@ -37,6 +39,8 @@ class CheckResult:
     `timeout`: the check was not over in time, and says nothing of its fact."""
     text: str
     """Why, in one line of at most LONGEST characters; empty if passed."""
+    where: str = ""
+    """The grammar with which an error was raised, where that is known; else empty."""
 
 
 def checks() -> list[Check]:
@@ -65,8 +69,18 @@ def _run(check: Check, adapter: Adapter) -> CheckResult:
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic in Rust is no Exception
-        return CheckResult(check_name(check), "error", cut(describe(error)))
+        return CheckResult(check_name(check), "error", cut(describe(error)), cut(_grammar_at(error)))
     return CheckResult(check_name(check), "passed", "")
+
+
+def _grammar_at(error: BaseException) -> str:
+    """Returns the sample grammar at which the checks were when it was raised; empty if they were at none."""
+    at = ""
+    for frame, _ in walk_tb(error.__traceback__):
+        for value in frame.f_locals.values():
+            grammar = value.grammar if isinstance(value, Place) else value
+            at = f"{grammar.dialect} {grammar.text.strip()}" if isinstance(grammar, Grammar) else at
+    return at
 
 
 def cut(text: str) -> str:

@@ -17,7 +17,7 @@ from harness.backend.grammar import Adapter, is_bool, is_count
 
 def check_a_valid_output_is_accepted_to_its_end(adapter: Adapter) -> None:
     for start, tokens in starts(adapter):
-        grammar_object = start.compiled.start()
+        grammar_object = start.started()
         for position, token in enumerate(tokens):
             taken = adapter.vocabulary.decode(tokens[:position])
             expect(
@@ -79,7 +79,7 @@ def check_a_right_token_is_accepted_after_a_refused_one(adapter: Adapter) -> Non
 
 def check_accept_tokens_stops_at_a_refusal(adapter: Adapter) -> None:
     for place, token in refusals(adapter):
-        grammar_object = place.compiled.start()
+        grammar_object = place.started()
         count = grammar_object.accept_tokens([*place.tokens, token, *place.tokens])
         expect(
             count == len(place.tokens),
@@ -150,7 +150,7 @@ def check_each_id_of_end_of_sequence_ends_alike(adapter: Adapter) -> None:
 def check_an_ended_object_ends_no_other(adapter: Adapter) -> None:
     for place, _ in accepting_places(adapter):
         expect(
-            not place.compiled.start().is_terminated(),
+            not place.started().is_terminated(),
             place,
             "start() is terminated once another object has ended",
         )

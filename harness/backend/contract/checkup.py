@@ -36,7 +36,7 @@ def run_checks(spec: str, vocabulary: str, timeout_s: float, python: str) -> Ite
             except Lost as lost:
                 yield _lost(name, lost)
             else:
-                yield CheckResult(result["check"], result["status"], result["text"])
+                yield CheckResult(**result)
 
 
 def _lost(name: str, lost: Lost) -> CheckResult:

@@ -82,10 +82,9 @@ def _expect_to_stay(
 
 
 def _all_places(adapter: Adapter, method: str) -> Iterator[Place]:
+    needs(adapter, method)
     for samples in (FORCED, OPEN):
-        for place in places(adapter, samples):
-            needs(place.reach(), method)
-            yield place
+        yield from places(adapter, samples)
 
 
 def _expect_only(place: Place, forced: bytes, count: int) -> None:

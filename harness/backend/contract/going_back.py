@@ -20,9 +20,9 @@ from harness.backend.grammar import Adapter, GrammarObject, overrides
 
 
 def check_rollback_restores(adapter: Adapter) -> None:
+    needs(adapter, "rollback")
     for path in paths(adapter):
         end = path[-1]
-        needs(end.reach(), "rollback")
         states = [place.state(place.reach()) for place in path]
         for count in range(len(path)):
             grammar_object = end.reach()
@@ -46,8 +46,8 @@ def check_rollback_restores(adapter: Adapter) -> None:
 
 
 def check_rollback_past_end_of_sequence_restores(adapter: Adapter) -> None:
+    needs(adapter, "rollback")
     for place, grammar_object in accepting_places(adapter):
-        needs(grammar_object, "rollback")
         take_back(grammar_object, 1)
         expect(
             place.state(grammar_object) == place.state(place.reach()),
@@ -70,17 +70,17 @@ def check_rollback_past_end_of_sequence_restores(adapter: Adapter) -> None:
 
 
 def check_a_copy_is_at_the_current_position(adapter: Adapter) -> None:
+    needs(adapter, "copy")
     for place in places(adapter):
         grammar_object = place.reach()
-        needs(grammar_object, "copy")
         expect(
             place.state(clone(grammar_object)) == place.state(grammar_object), place, "a copy looks different"
         )
 
 
 def check_moving_a_copy_does_not_move_the_original(adapter: Adapter) -> None:
+    needs(adapter, "copy")
     for place in places(adapter):
-        needs(place.reach(), "copy")
 
         def pair(place: Place = place) -> tuple[GrammarObject, GrammarObject]:
             original = place.reach()
@@ -90,8 +90,8 @@ def check_moving_a_copy_does_not_move_the_original(adapter: Adapter) -> None:
 
 
 def check_moving_the_original_does_not_move_a_copy(adapter: Adapter) -> None:
+    needs(adapter, "copy")
     for place in places(adapter):
-        needs(place.reach(), "copy")
 
         def pair(place: Place = place) -> tuple[GrammarObject, GrammarObject]:
             original = place.reach()

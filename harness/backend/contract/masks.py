@@ -126,10 +126,10 @@ def check_a_batch_is_filled_row_by_row(adapter: Adapter) -> None:
 
 
 def check_the_bool_mask_is_the_inverted_bitmask(adapter: Adapter) -> None:
+    if adapter.mask_format != "bool":
+        needs(adapter, "fill_bool_mask")
     for place in places(adapter):
         grammar_object = place.reach()
-        if adapter.mask_format != "bool":
-            needs(grammar_object, "fill_bool_mask")
         expected = np.ones(adapter.vocabulary.size, dtype=np.bool_)
         expected[allowed(place, place.mask(grammar_object))] = False
         for content in (False, True):

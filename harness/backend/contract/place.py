@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,9 +71,16 @@ class Place:
     compiled: CompiledGrammar
     tokens: tuple[int, ...]
 
+    def started(self) -> GrammarObject:
+        """Returns a fresh object, at the start."""
+        grammar_object: object = self.compiled.start()
+        text = f"start() gives {kind_of(grammar_object)}, not a GrammarObject"
+        expect(isinstance(grammar_object, GrammarObject), self.grammar, text)
+        return cast(GrammarObject, grammar_object)
+
     def reach(self) -> GrammarObject:
         """Returns a fresh object, walked to here."""
-        grammar_object = self.compiled.start()
+        grammar_object = self.started()
         for token in self.tokens:
             expect(
                 grammar_object.accept_token(token),
@@ -113,6 +121,20 @@ def expect(holds: bool, where: Place | Grammar, otherwise: str) -> None:
         raise ContractBroken(f"{text}: {otherwise}")
 
 
+def kind_of(answer: object) -> str:
+    """Returns the type of an answer for a sentence: `None`, or the name of a class with its article."""
+    return "None" if answer is None else f"a {type(answer).__name__}"
+
+
+def compiled_of(adapter: Adapter, grammar: Grammar) -> CompiledGrammar:
+    """Returns what the adapter makes of the grammar. Raises UnsupportedGrammar or InvalidGrammar where it
+    declines, and ContractBroken for what is no compiled grammar."""
+    compiled: object = adapter.compile(grammar)
+    text = f"compile gives {kind_of(compiled)}, not a CompiledGrammar"
+    expect(isinstance(compiled, CompiledGrammar), grammar, text)
+    return cast(CompiledGrammar, compiled)
+
+
 def spell(vocabulary: Vocabulary, text: bytes) -> list[int]:
     """Returns one token a byte where the vocabulary has them, else its own tokenization.
 
@@ -138,7 +160,7 @@ def starts(
     for grammar, text in samples:
         if grammar.dialect in adapter.dialects:
             try:
-                compiled = adapter.compile(grammar)
+                compiled = compiled_of(adapter, grammar)
             except (UnsupportedGrammar, InvalidGrammar):
                 continue
             places_at_start.append((Place(adapter, grammar, compiled, ()), spell(adapter.vocabulary, text)))
@@ -151,7 +173,7 @@ def paths(adapter: Adapter, samples: tuple[tuple[Grammar, bytes], ...] = OPEN) -
     """Yields for each sample grammar, every position along its output, from the start as far as it is
     accepted."""
     for start, tokens in starts(adapter, samples):
-        grammar_object = start.compiled.start()
+        grammar_object = start.started()
         path = [start]
         for count, token in enumerate(tokens, 1):
             if not grammar_object.accept_token(token):
@@ -246,10 +268,20 @@ def accepted(grammar_object: GrammarObject, tokens: Sequence[int]) -> int:
     return len(tokens)
 
 
-def needs(grammar_object: GrammarObject, method: str) -> None:
-    """Raises NotApplicable if the adapter does not implement the optional method."""
-    if not overrides(grammar_object, method):
-        raise NotApplicable(f"the adapter does not implement {method}")
+def needs(adapter: Adapter, method: str) -> None:
+    """Raises NotApplicable if the objects of the adapter do not implement the optional method, or if it
+    compiles no sample grammar. It is asked before anything else, so that an adapter without the method is
+    blamed for nothing in its check."""
+    for grammar, _ in OPEN:
+        if grammar.dialect in adapter.dialects:
+            try:
+                compiled = compiled_of(adapter, grammar)
+            except (UnsupportedGrammar, InvalidGrammar):
+                continue
+            if not overrides(Place(adapter, grammar, compiled, ()).started(), method):
+                raise NotApplicable(f"the adapter does not implement {method}")
+            return
+    raise NotApplicable(NOTHING_COMPILES)
 
 
 def take_back(grammar_object: GrammarObject, count: int) -> None:
