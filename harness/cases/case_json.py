@@ -19,6 +19,7 @@ from harness.cases.requests import (
     is_of_another_server,
     is_request_for_nothing,
     listed_requests,
+    refuse_wrapping_schema,
     requests_in,
     unheld_place,
 )
@@ -65,8 +66,10 @@ def cases_from_json(
             "(components.schemas, or definitions in version 2) into a file of its own"
         )
     elif isinstance(value, bool) or value == {} or is_schema(value):
-        if isinstance(value, dict) and (why := why_not_meant(value)):
-            raise BadInput(f"{where} {why}")
+        if isinstance(value, dict):
+            refuse_wrapping_schema(value, where)
+            if why := why_not_meant(value):
+                raise BadInput(f"{where} {why}")
         yield _case_of_schema(value, stem, draft)
     else:
         known = ", ".join(GRAMMAR_KEYS)
@@ -125,6 +128,7 @@ def _own(
     if place := unheld_place(value, where):
         unheld[place] = None
         return []
+    refuse_wrapping_schema(value, where)
     if not set(CASE_KEYS) & value.keys() and not _hint(value):
         raise BadInput(
             f"{where}: neither a case nor a request is read here ({json_text(value)[:60]}); take it out, or "

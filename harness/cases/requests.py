@@ -103,6 +103,16 @@ def _part_of(value: object, place: str) -> object:
     return part if is_part else None
 
 
+def refuse_wrapping_schema(value: dict[str, Any], where: str) -> None:
+    """Raises BadInput for what reads as a JSON Schema and has a request to a model server at the place of a
+    body: a line of a log may have a `type` or a `pattern` too."""
+    for place in BODIES if is_schema(value) and not own_keys(value) else ():
+        if is_marked(object_of_text(at_place(value, place), f'{where}: "{place}"')):
+            raise BadInput(
+                f'{where} is a JSON Schema by its keywords, and has a request at "{place}"; keep one of them'
+            )
+
+
 def is_request_for_nothing(value: dict[str, Any]) -> bool:
     """Is this a request to SGLang, in which the keys that it shares with our own cases are empty?"""
     return may_be_request(value) and not own_keys(value)

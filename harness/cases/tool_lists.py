@@ -326,14 +326,14 @@ def _refuse_lost_schema(function: dict[str, Any], beside: dict[str, Any], where:
     for key in SCHEMA_AT:
         if beside.get(key):
             raise BadInput(f'{where} has "{key}" beside "function", where it is not read; put it inside')
-    if isinstance(function.get("arguments"), str) and function["arguments"]:
-        raise BadInput(f'{where} has "arguments", so it is a call, not a tool; write "parameters"')
     for key, held in [*function.items(), *beside.items()]:
         if key not in SCHEMA_AT and not OF_RESULTS.search(key) and _may_be_of_arguments(held):
             raise BadInput(
                 f'{where} has "{key[:60]}", which is not read; write "parameters" with a JSON Schema '
                 '({"type": "object", "properties": {...}})'
             )
+    if function.get("arguments"):
+        raise BadInput(f'{where} has "arguments", so it is a call, not a tool; write "parameters"')
 
 
 def _may_be_of_arguments(held: object) -> bool:

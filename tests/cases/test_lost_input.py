@@ -58,7 +58,8 @@ def test_parameters_beside_the_function_and_calls_of_tools_are_refused(tmp_path:
         tmp_path, [tool]
     )
     call = {"id": "1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Oslo"}'}}
-    for value in (call, [call], {"messages": [], "tools": [call]}):
+    of_ollama = {"function": {"name": "weather", "arguments": {"city": "Oslo"}}}
+    for value in (call, [call], {"messages": [], "tools": [call]}, [of_ollama]):
         assert 'tool 1 ("weather") has "arguments", so it is a call, not a tool' in refusal(tmp_path, value)
 
 
@@ -295,3 +296,18 @@ def test_the_answer_of_a_model_is_no_misspelt_case(tmp_path: Path) -> None:
     said = refusal(tmp_path, json.dumps(answer), "log.jsonl")
     assert "neither a case nor a request is read here" in said and "misspelt" not in said
     assert 'is "choices" misspelt?' in refusal(tmp_path, json.dumps({"choices": ["a", "b"]}), "log.jsonl")
+
+
+def test_a_schema_that_wraps_a_request_is_refused(tmp_path: Path) -> None:
+    """Lines of logs have keys that are keywords too; one by one they are neither."""
+    for value, place in (
+        ({"type": "object", "request": ASKING}, "request"),
+        ({"pattern": "/v1/chat/completions", "body": json.dumps(ASKING)}, "body"),
+    ):
+        for name in ("log.json", "log.jsonl"):
+            said = refusal(tmp_path, json.dumps(value), name)
+            assert (
+                f'is a JSON Schema by its keywords, and has a request at "{place}"; keep one of them' in said
+            )
+    for schema in ({"type": "object", "request": {"a": 1}}, {"type": "string", "body": "{x"}):
+        assert [json.loads(case.grammar.text) for case in read(tmp_path, schema)] == [schema]
