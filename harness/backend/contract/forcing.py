@@ -11,10 +11,10 @@ from harness.backend.contract.place import (
     NotApplicable,
     Place,
     accepted,
+    adapter_needs,
     allowed,
     byte_tokens,
     expect,
-    needs,
     places,
     spell,
 )
@@ -82,7 +82,7 @@ def _expect_to_stay(
 
 
 def _all_places(adapter: Adapter, method: str) -> Iterator[Place]:
-    needs(adapter, method)
+    adapter_needs(adapter, method)
     for samples in (FORCED, OPEN):
         yield from places(adapter, samples)
 

@@ -8,9 +8,9 @@ from harness.backend.contract.place import (
     Place,
     accepted,
     accepting_places,
+    adapter_needs,
     clone,
     expect,
-    needs,
     paths,
     places,
     step,
@@ -20,7 +20,7 @@ from harness.backend.grammar import Adapter, GrammarObject, overrides
 
 
 def check_rollback_restores(adapter: Adapter) -> None:
-    needs(adapter, "rollback")
+    adapter_needs(adapter, "rollback")
     for path in paths(adapter):
         end = path[-1]
         states = [place.state(place.reach()) for place in path]
@@ -46,7 +46,7 @@ def check_rollback_restores(adapter: Adapter) -> None:
 
 
 def check_rollback_past_end_of_sequence_restores(adapter: Adapter) -> None:
-    needs(adapter, "rollback")
+    adapter_needs(adapter, "rollback")
     for place, grammar_object in accepting_places(adapter):
         take_back(grammar_object, 1)
         expect(
@@ -70,7 +70,7 @@ def check_rollback_past_end_of_sequence_restores(adapter: Adapter) -> None:
 
 
 def check_a_copy_is_at_the_current_position(adapter: Adapter) -> None:
-    needs(adapter, "copy")
+    adapter_needs(adapter, "copy")
     for place in places(adapter):
         grammar_object = place.reach()
         expect(
@@ -79,7 +79,7 @@ def check_a_copy_is_at_the_current_position(adapter: Adapter) -> None:
 
 
 def check_moving_a_copy_does_not_move_the_original(adapter: Adapter) -> None:
-    needs(adapter, "copy")
+    adapter_needs(adapter, "copy")
     for place in places(adapter):
 
         def pair(place: Place = place) -> tuple[GrammarObject, GrammarObject]:
@@ -90,7 +90,7 @@ def check_moving_a_copy_does_not_move_the_original(adapter: Adapter) -> None:
 
 
 def check_moving_the_original_does_not_move_a_copy(adapter: Adapter) -> None:
-    needs(adapter, "copy")
+    adapter_needs(adapter, "copy")
     for place in places(adapter):
 
         def pair(place: Place = place) -> tuple[GrammarObject, GrammarObject]:

@@ -10,10 +10,10 @@ from harness.backend.contract.place import (
     FORCED,
     NotApplicable,
     Place,
+    adapter_needs,
     allowed,
     difference,
     expect,
-    needs,
     paths,
     places,
 )
@@ -127,7 +127,7 @@ def check_a_batch_is_filled_row_by_row(adapter: Adapter) -> None:
 
 def check_the_bool_mask_is_the_inverted_bitmask(adapter: Adapter) -> None:
     if adapter.mask_format != "bool":
-        needs(adapter, "fill_bool_mask")
+        adapter_needs(adapter, "fill_bool_mask")
     for place in places(adapter):
         grammar_object = place.reach()
         expected = np.ones(adapter.vocabulary.size, dtype=np.bool_)

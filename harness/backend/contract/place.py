@@ -268,7 +268,13 @@ def accepted(grammar_object: GrammarObject, tokens: Sequence[int]) -> int:
     return len(tokens)
 
 
-def needs(adapter: Adapter, method: str) -> None:
+def needs(grammar_object: GrammarObject, method: str) -> None:
+    """Raises NotApplicable if the adapter does not implement the optional method."""
+    if not overrides(grammar_object, method):
+        raise NotApplicable(f"the adapter does not implement {method}")
+
+
+def adapter_needs(adapter: Adapter, method: str) -> None:
     """Raises NotApplicable if the objects of the adapter do not implement the optional method, or if it
     compiles no sample grammar. It is asked before anything else, so that an adapter without the method is
     blamed for nothing in its check."""
@@ -278,8 +284,7 @@ def needs(adapter: Adapter, method: str) -> None:
                 compiled = compiled_of(adapter, grammar)
             except (UnsupportedGrammar, InvalidGrammar):
                 continue
-            if not overrides(Place(adapter, grammar, compiled, ()).started(), method):
-                raise NotApplicable(f"the adapter does not implement {method}")
+            needs(Place(adapter, grammar, compiled, ()).started(), method)
             return
     raise NotApplicable(NOTHING_COMPILES)
 
