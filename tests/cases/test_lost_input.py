@@ -311,3 +311,9 @@ def test_a_schema_that_wraps_a_request_is_refused(tmp_path: Path) -> None:
             )
     for schema in ({"type": "object", "request": {"a": 1}}, {"type": "string", "body": "{x"}):
         assert [json.loads(case.grammar.text) for case in read(tmp_path, schema)] == [schema]
+
+
+@pytest.mark.parametrize("key", ["metadata", "inputs", "kwargs", "parameters", "setup"])
+def test_ordinary_words_of_other_files_are_no_requests(key: str, tmp_path: Path) -> None:
+    for held in ({"format": CITY}, {"grammar": 'root ::= "a"'}, {"name": "x", "tools": "all"}, [CITY], "x"):
+        assert "neither a case nor a JSON Schema" in refusal(tmp_path, {"id": "x", key: held, "version": 1})
