@@ -20,9 +20,9 @@ BODIES = (
 """The places of a request in a line of a batch for OpenAI, vLLM and Gemini, and in records of HTTP traffic:
 those of gateways, of a browser (HAR), of LiteLLM, of SageMaker and of Vertex. There it may be text."""
 LOOSE = ("metadata", "inputs", "kwargs", "parameters", "setup")
-"""The places of a request, or of a part of one, in what Langfuse, Braintrust, Opik, LangSmith and DSPy log, in
-requests to DashScope, and in the first message of Gemini's Live. Other files have them too: what stands there
-is looked at only where it has a key of a request."""
+"""The places of a request, or of a part of one, in what Langfuse, Braintrust, Opik, LangSmith and DSPy log,
+in requests to DashScope, and in the first message of Gemini's Live. Other files have them too: what stands
+there is looked at only where it has a key of a request."""
 WRAPPERS = (
     *BODIES,
     *("params", "session", "extra_body", "nvext", "config", "result"),
@@ -34,7 +34,8 @@ WRAPPERS = (
 )
 """All places of a request, or of a part of one, in another object: also in Anthropic's batches, in an event
 of OpenAI's Realtime, beside what OpenAI's client knows, for NVIDIA's NIM, in the arguments of Google's SDK,
-and in MCP's answer; in Bedrock's requests, batches and logs (whose `input` is also Langfuse's); in LiteLLM's logs and vLLM's older class; and in Langfuse's, LangSmith's and Pydantic AI's."""
+and in MCP's answer; in Bedrock's requests, batches and logs (whose `input` is also Langfuse's); in
+LiteLLM's logs and vLLM's older class; and in Langfuse's, LangSmith's and Pydantic AI's."""
 PARTS = tuple(place for place in (*TOOLS_AT, *ANSWERING) if place not in (*COMMON, "function"))
 """The places of tools and of a format by which a part of a request is known."""
 DEEPEST_WRAPPER = 50
