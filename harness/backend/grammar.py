@@ -74,8 +74,8 @@ class GrammarObject(ABC):
 
     @abstractmethod
     def fill_bitmask(self, bitmask: Bitmask) -> None:
-        """Overwrites the whole bitmask: sets a bit for each token that may come next, and clears all
-        others."""
+        """Overwrites the whole bitmask: sets a bit for each token that may come next, and clears all others.
+        It is not called once end-of-sequence has been accepted, unless that was taken back."""
 
     @abstractmethod
     def accept_token(self, token: int) -> bool:
@@ -254,7 +254,8 @@ class Adapter(ABC):
     @abstractmethod
     def compile(self, grammar: Grammar) -> CompiledGrammar:
         """Returns the compiled grammar. Raises `UnsupportedGrammar` or `InvalidGrammar`; whatever else
-        escapes is the backend's fault."""
+        escapes is the backend's fault. A grammar without any output is invalid: compiled, it leaves an engine
+        a mask without a token, which is a fault (`cannot_terminate`)."""
 
     def documents(self, cause: str) -> bool:
         """Returns whether every part of a cause (they are joined by `+`) is a divergence that the backend
