@@ -35,7 +35,7 @@ from harness.measure.record import (
     read_measurement,
 )
 from harness.rows.folder import locked, named_by_errors, now
-from harness.rows.machine import hardware, hardware_key
+from harness.rows.machine import hardware, hardware_key, usable_processors
 from harness.rows.row import Row, RunInfo, verdict
 from harness.rows.store import has_begun, read_cases, read_cases_at, read_info, read_rows
 from harness.running.leftovers import refuse_strangers
@@ -110,7 +110,7 @@ def _scouting(request: MeasureRequest, profile: MeasureProfile) -> RunRequest:
         backends=request.backends,
         vocabularies=(request.vocabulary,),
         out=request.out,
-        jobs=2 if (os.cpu_count() or 1) > 1 else 1,
+        jobs=2 if usable_processors() > 1 else 1,
         timeout_s=profile.timeout_s,
         memory_gb=request.memory_gb,
         effort=0,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import selectors
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -56,6 +57,8 @@ class Coordinator:
         self.slots: list[Slot] = []
         self._works = assignment.works
         self._fork, self._keep = fork, keep
+        self._places = sys.maxsize
+        """How many workers find memory at the same time, as far as is known."""
         self._selector = selectors.DefaultSelector()
 
     def close(self) -> None:
@@ -85,7 +88,10 @@ class Coordinator:
                 slot.send_next()
                 self._close_if_done(slot)
         while True:
-            while len(self.slots) < jobs and (work := self._work_without_worker()) is not None:
+            while (
+                len(self.slots) < min(jobs, self._places)
+                and (work := self._work_without_worker()) is not None
+            ):
                 self._open_slot(work)
             if not self.slots or (self._keep and not self._is_owed()):
                 break
@@ -139,3 +145,5 @@ class Coordinator:
             self._selector.unregister(slot.worker.process.bell)
             self.slots.remove(slot)
             slot.close()
+            if slot.is_starved:
+                self._places = max(1, len(self.slots))

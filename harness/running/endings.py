@@ -15,6 +15,7 @@ from harness.running.worker_process import Worker, bytes_of_ours, loads_backend,
 from harness.text import one_line
 
 LEFT, CHANGED = "left_process_behind", "changed_its_process"
+NO_MEMORY_LEFT = "the kernel killed it because there was no memory left; give fewer --jobs, or more memory"
 FORGED = "the backend wrote into the pipe on which its worker answers"
 
 

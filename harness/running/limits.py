@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from harness.backend.process.memory import memory_to_be_had
 from harness.checks import Check, made
+from harness.rows.machine import usable_processors
 from harness.rows.row import makes_checks
 
 MEMORY_GB = 4.0
@@ -41,3 +43,23 @@ class Limits:
     def check_seconds(self) -> float:
         """The processor time of all checks of a case, after which no further one is begun."""
         return self.timeout_s if self.check_timeout_s is None else self.check_timeout_s
+
+
+def most_workers(memory_bytes: int) -> int:
+    """Returns how many workers there may be at a time: one for each processor that may be used, as far as
+    each finds so much memory; at least 1."""
+    there = memory_to_be_had()
+    return max(1, min(usable_processors(), there // memory_bytes if there else usable_processors()))
+
+
+def memory_notes(jobs: int, memory_bytes: int) -> list[str]:
+    """Returns a sentence where all workers may together take more memory than there is; nothing else."""
+    there = memory_to_be_had()
+    if not 0 < there < jobs * memory_bytes:
+        return []
+    each = f"each of {jobs} workers" if jobs > 1 else "a worker"
+    then = "give fewer --jobs" if jobs > 1 else "give a smaller --memory"
+    return [
+        f"{each} may take {memory_bytes / 1e9:g} GB (--memory), and there are {there / 1e9:.3g} GB: where "
+        f"that is not enough, the kernel kills a worker, and its case is walked again; {then}"
+    ]

@@ -45,7 +45,7 @@ from harness.rows.writer import Writer
 from harness.running.coordinator import run_all
 from harness.running.experiment import write_experiment
 from harness.running.leftovers import OF_A_RUN, refuse_strangers
-from harness.running.limits import MEMORY_GB, Limits
+from harness.running.limits import MEMORY_GB, Limits, memory_notes
 from harness.running.looking import look_at
 from harness.running.planned_cases import put_back
 from harness.running.progress import RunProgress
@@ -210,7 +210,8 @@ def _walk_prepared(
             write_experiment(folder, request, prepared.specs, info)
     finally:
         draft.unlink(missing_ok=True)
-    for note in (sample_of(info), *one_end_lines(info)):
+    memory = [] if request.executor else memory_notes(jobs, info.memory_bytes)
+    for note in (sample_of(info), *one_end_lines(info), *memory):
         if note:
             say(one_line(note, spelled=True))
     say(
@@ -347,8 +348,7 @@ def _share(cases: Path, shard: Shard) -> list[int]:
 def _leave_out_finished(
     folder: Path, works: Sequence[Work], checked: bool, say: Callable[[str], None]
 ) -> dict[str, int]:
-    """Make the run whole again, leave in the works what it still owes, and return the count of its rows by
-    status."""
+    """Make the run whole, leave in the works what it owes, and return the count of its rows by status."""
     owed = rows_owed(folder / CASES_FILE, checked)
     finished, statuses = resume(folder, owed, say)
     keys = list(owed)

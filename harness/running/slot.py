@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from harness.backend.process import system
+from harness.backend.process import memory, system
 from harness.backend.process.channel import BrokenChannel
 from harness.backend.process.lost import Lost, lost_by_closing, lost_in_time
 from harness.backend.process.system import signal_name, wait_status
@@ -59,6 +59,10 @@ class Slot:
     next: int | None = None
     """The case that waits for a new child."""
     is_closing: bool = False
+    kills_before: int = 0
+    """How many processes the kernel had killed for lack of memory when the child began."""
+    is_starved: bool = False
+    """Whether the kernel has killed the child so: then there is one worker less."""
 
     def close(self) -> None:
         """End the worker; the case that waited for a new child goes back."""
@@ -116,6 +120,7 @@ class Slot:
                 raise BadInput(text)
         elif event == "child":
             process.serves_in(message["pid"])
+            self.kills_before = memory.kills_for_memory()
             self.worker.served = 0
             self.worker.behind.clear()
             self.unclean = False
@@ -296,7 +301,13 @@ class Slot:
         walks = self.recorder.rows_of_task(work, task, ending)
         failure, text = failure_of(walks)
         was_killed = task.killed is None and ending.signal == signal_name(signal.SIGKILL)
-        if (
+        if was_killed and memory.kills_for_memory() > self.kills_before:
+            # Whose memory it was nobody knows: that of all together, and the child was not over its limit.
+            work.starved += 1
+            self.is_starved = self.is_closing = True
+            text = f"{ending.text}; {endings.NO_MEMORY_LEFT}"
+            self._send_again(task, replace(ending, status="harness_error", text=text))
+        elif (
             failure
             and task.number not in work.again
             and (worker.served or was_killed or (failure == "harness_error" and not changed))

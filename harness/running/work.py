@@ -65,6 +65,8 @@ class Work:
     ahead: tuple[int, Task | None] = (-1, None)
     """The case that was read while a worker was busy with another one, behind its place in the file of cases:
     mostly the next one."""
+    starved: int = 0
+    """How often the kernel has killed a child of it for lack of memory."""
     steady: int = 0
     """How many cases that were wrong behind others were wrong alone too."""
     renewed: int = 0
@@ -118,12 +120,19 @@ class Work:
 def memory_lines(works: Sequence[Work], limit_bytes: int) -> list[str]:
     """Returns a sentence for each arm and vocabulary whose processes had to be renewed for their memory: a
     leak shows in nothing else, because no process lives long enough to reach the limit."""
-    return [
+    lines = [
         f"{arm(work.arm)} on {work.vocabulary}: its process held more than {limit_bytes / 2e9:.3g} GB "
         f"(half of --memory) {counted(work.renewed, 'time')} between two cases, and was renewed: "
         "memory that it keeps on purpose, or a leak"
         for work in works
         if work.renewed
+    ]
+    return lines + [
+        f"{arm(work.arm)} on {work.vocabulary}: the kernel killed its process "
+        f"{counted(work.starved, 'time')} because there was no memory left; the cases were walked again, "
+        "with fewer workers"
+        for work in works
+        if work.starved
     ]
 
 

@@ -24,6 +24,7 @@ from harness.outcomes.endless import Endless
 from harness.rows.folder import named_by_errors
 from harness.rows.resume import NothingToResume
 from harness.rows.store import has_begun, read_cases, read_info
+from harness.running.limits import MEMORY_GB, most_workers
 from harness.running.progress import RunProgress
 from harness.running.session import Request, run
 
@@ -185,7 +186,7 @@ def advise(
         profile="default",
         out=out,
         resume=resume,
-        jobs=jobs or os.cpu_count() or 1,
+        jobs=jobs or most_workers(int(MEMORY_GB * 1e9)),
         timeout_s=TIMEOUT_S,
         check_timeout_s=CHECK_TIMEOUT_S,
         effort=EFFORT,
