@@ -39,6 +39,8 @@ class Description:
     """What each arm takes the tokens of each vocabulary for, where that was asked: the arm's `backend`,
     `version` and `options`, the `vocabulary`, the fields of `harness.backend.token_bytes.look.Reading`, and
     `problem`, which says why nothing is known (then those are missing)."""
+    shadowed: tuple[str, ...] = ()
+    """A sentence for each distribution whose code was imported from elsewhere than where it is installed."""
 
 
 def describe(
@@ -53,6 +55,7 @@ def describe(
     arms: dict[int, Arm] = {}
     vocabularies_found: dict[str, dict[str, Any]] = {}
     readings: list[dict[str, Any]] = []
+    others: dict[str, None] = {}
     for python in dict.fromkeys([sys.executable, *pythons]):
         ours = python == sys.executable
         asked = [place for place, interpreter in enumerate(pythons) if interpreter == python]
@@ -63,10 +66,12 @@ def describe(
             read=list(vocabularies) if reads else [],
         )
         readings += answer["readings"]
+        others |= dict.fromkeys(answer["shadowed"])
         for place, fields in zip(asked, answer["arms"], strict=True):
             arms[place] = Arm.from_json(fields | {"python": "" if ours else python})
         vocabularies_found |= answer["vocabularies"]
-    return Description(tuple(arms[place] for place in range(len(specs))), vocabularies_found, tuple(readings))
+    ordered = tuple(arms[place] for place in range(len(specs)))
+    return Description(ordered, vocabularies_found, tuple(readings), tuple(others))
 
 
 def places(names: Sequence[str]) -> dict[str, tuple[str, str]]:
@@ -244,6 +249,7 @@ def _places(names: list[str]) -> dict[str, tuple[str, str]]:
 
 def _describe(specs: list[str], names: list[str], read: list[str], unmade: list[str]) -> dict[str, Any]:
     from harness.backend.registry import parse_specs
+    from harness.backend.shadowed import shadowed
     from harness.backend.vocabulary import load_vocabulary
 
     asked = [(spec, text not in unmade) for text in specs for spec in parse_specs(text)]
@@ -262,6 +268,7 @@ def _describe(specs: list[str], names: list[str], read: list[str], unmade: list[
         "arms": [asdict(arm) for arm in arms],
         "vocabularies": vocabularies,
         "readings": _readings(shown, {name: loaded[name] for name in read}),
+        "shadowed": [text for arm in arms if (text := shadowed(arm.distribution))],
     }
 
 

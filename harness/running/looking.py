@@ -16,15 +16,15 @@ from harness.text import counted
 def look_at(
     specs: Sequence[BackendSpec], vocabularies: Sequence[str], say: Callable[[str], None]
 ) -> Description:
-    """Returns what the backends and vocabularies are, and says which tokens a backend reads wrongly. Raises
-    BadInput."""
+    """Returns what the backends and vocabularies are; says which tokens a backend reads wrongly, and which
+    library is imported from elsewhere than where it is installed. Raises BadInput."""
     say(f"looking at {counted(len(specs), 'backend')} and {counted(len(vocabularies), 'tokenizer')} ...")
     placed = resolve(specs, say)
     described = describe(
         [str(spec) for spec, _ in placed], vocabularies, [python for _, python in placed], reads=True
     )
     check_distinct(described)
-    for line in reading_lines(described.readings):
+    for line in (*described.shadowed, *reading_lines(described.readings)):
         say(line)
     return described
 

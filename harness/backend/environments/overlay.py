@@ -14,6 +14,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from harness.backend.process.child import Answer, Handler
+from harness.backend.shadowed import top_modules
 from harness.errors import BadInput
 
 SHARED = ("torch", "numpy")
@@ -80,12 +81,7 @@ def verify(name: str) -> str:
             f"is shadowed by version {installed.version} in {installed.locate_file('')}; is that "
             "folder on PYTHONPATH?"
         )
-    packages = {
-        Path(str(file)).parts[0].partition(".")[0]
-        for file in installed.files or []
-        if _is_importable(Path(str(file)))
-    }
-    for package in sorted(packages):
+    for package in top_modules(Path(str(file)) for file in installed.files or []):
         try:
             imported = import_module(package)
         except BaseException as error:  # a panic of native code is no Exception
@@ -96,12 +92,6 @@ def verify(name: str) -> str:
         if not origin.is_relative_to(Path(sys.prefix).resolve()):
             raise ValueError(f"is installed, but {package} is imported from {origin}")
     return installed.version
-
-
-def _is_importable(file: Path) -> bool:
-    """Is this a module at the top, or a package's own file, and not a script, a library or the metadata?"""
-    depth = len(file.parts)
-    return (depth == 2 and file.name == "__init__.py") or (depth == 1 and file.suffix in (".py", ".so"))
 
 
 def open_overlay() -> tuple[Handler, dict[str, Any]]:
