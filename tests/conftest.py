@@ -9,7 +9,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import ModuleType
 
 import pytest
@@ -27,10 +27,17 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _shared_services() -> Iterator[None]:
+def _shared_services() -> Iterator[Callable[[], None]]:
     """Five hundred runs of these tests ask a judge, whose process takes a third of a second to load."""
-    with services_are_shared():
-        yield
+    with services_are_shared() as take_environment:
+        yield take_environment
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _environment_of_the_module(_shared_services: Callable[[], None]) -> None:
+    """What a library has left in the environment that the modules before have imported is no test's
+    question."""
+    _shared_services()
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -37,16 +37,23 @@ def services_are_not_shared() -> Iterator[None]:
 
 
 @contextmanager
-def services_are_shared() -> Iterator[None]:
+def services_are_shared() -> Iterator[Callable[[], None]]:
     """While it lasts, the process of such a service that is closed is kept, and the next one has it.
 
-    That holds in the environment in which it begins, and where the miniatures can be imported besides. A
-    process ends with the thread that started it: services are made in the main thread and asked for the first
-    time in any, so that they start here when they are made. One that is closed while it is asked, or that has
-    lost its child, is ended as ever.
+    That holds in the environment that is nobody's question, and where the miniatures can be imported besides:
+    the one in which it begins, and then the one at the last call of what this yields. Libraries set variables
+    when they are imported, and from then on no process would be shared. A process ends with the thread that
+    started it: services are made in the main thread and asked for the first time in any, so that they start
+    here when they are made. One that is closed while it is asked, or that has lost its child, is ended as
+    ever.
     """
-    bare = _environment()
-    shared = (bare, bare | {"PYTHONPATH": str(SUPPORT)})
+    shared: list[dict[str, str]] = []
+
+    def take_environment() -> None:
+        bare = _environment()
+        shared[:] = bare, bare | {"PYTHONPATH": str(SUPPORT)}
+
+    take_environment()
     begun: dict[Process, tuple[str, dict[str, str]]] = {}
     idle: list[Process] = []
     unsettled: set[Process] = set()
@@ -91,7 +98,7 @@ def services_are_shared() -> Iterator[None]:
             CLOSE(service)
 
     with _replaced(starting, noted, keeping):
-        yield
+        yield take_environment
     for process in idle:
         process.close()
 
