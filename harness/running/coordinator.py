@@ -7,13 +7,14 @@ run's files. What becomes of one worker and its case is in `harness.running.slot
 from __future__ import annotations
 
 import os
+import resource
 import selectors
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 
-from harness.backend.process.process import PIPE_BYTES
+from harness.backend.process.process import NARROW_BYTES
 from harness.cases.plan import Plan
 from harness.errors import BadInput
 from harness.running import worker_process
@@ -23,10 +24,12 @@ from harness.running.work import Assignment, Sink, Work
 
 POLL_SECONDS = 0.02
 """How often the memory and the deadline of a child are looked at."""
-LOUD_SECONDS, LOUD_BYTES = 0.001, PIPE_BYTES // 32
+LOUD_SECONDS, LOUD_BYTES = 0.001, NARROW_BYTES // 2
 """How often is looked while a worker has printed more than that since the last look: a full pipe would make
 it wait for us in a call that is timed. To be woken by what it prints would cost it more than to print it, and
 on a busy machine its processor."""
+FILES, FILES_OF_A_WORKER = 64, 8
+"""The files that a run has open beside those of its workers, and those of each worker: their pipes."""
 LATE_SECONDS = 1.0
 """When a turn takes longer than this, we were stopped or waited for a disk: that is no time of a backend."""
 
@@ -38,6 +41,7 @@ def run_all(assignment: Assignment, jobs: int, fork: bool = hasattr(os, "fork"))
     Without `fork` a lost child is a lost worker, and the next case waits until another one has loaded.
     Raises BadInput, once all others are walked, where an arm needs what is not here.
     """
+    _allow_files(jobs)
     coordinator = Coordinator(assignment, fork)
     try:
         for _ in coordinator.turns(jobs):
@@ -46,6 +50,15 @@ def run_all(assignment: Assignment, jobs: int, fork: bool = hasattr(os, "fork"))
         coordinator.refuse_missing()
     finally:
         coordinator.close()
+
+
+def _allow_files(jobs: int) -> None:
+    """Let this process open the files of so many workers, as far as it may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES + FILES_OF_A_WORKER * jobs
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 class Coordinator:
@@ -92,7 +105,7 @@ class Coordinator:
                 len(self.slots) < min(jobs, self._places)
                 and (work := self._work_without_worker()) is not None
             ):
-                self._open_slot(work)
+                self._open_slot(work, jobs)
             if not self.slots or (self._keep and not self._is_owed()):
                 break
             began = time.monotonic()
@@ -130,9 +143,19 @@ class Coordinator:
         ]
         return max(waiting, key=lambda work: len(work.cases) / (work.workers + 1), default=None)
 
-    def _open_slot(self, work: Work) -> None:
+    def _open_slot(self, work: Work, jobs: int) -> None:
+        """Start a worker for the work; where the system has no room for another one, those that are there
+        walk alone. Raises OSError where none is there."""
         assignment = self.recorder.assignment
-        worker = worker_process.start_worker(work, assignment.cases, assignment.limits, fork=self._fork)
+        try:
+            worker = worker_process.start_worker(
+                work, assignment.cases, assignment.limits, fork=self._fork, jobs=jobs
+            )
+        except OSError:
+            if not self.slots:
+                raise
+            self._places = len(self.slots)
+            return
         slot = Slot(work, worker, self.recorder, self._keep)
         work.workers += 1
         self.slots.append(slot)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.backend.arm import pinned
-from harness.backend.process.process import Process, Start, start
+from harness.backend.process.process import Process, Start, pipe_bytes, start
 from harness.rows.row import Before
 from harness.running.limits import Limits
 from harness.running.work import Work
@@ -39,8 +39,9 @@ class Worker:
     """The last cases that the child has served."""
 
 
-def start_worker(work: Work, cases: Path, limits: Limits, fork: bool) -> Worker:
+def start_worker(work: Work, cases: Path, limits: Limits, fork: bool, jobs: int = 1) -> Worker:
     """Start a worker for the work's backend and vocabulary, with the interpreter that holds the backend.
+    There are at most `jobs` at a time.
 
     It tells of `ready` and `child`, or `failed`, in its own time. Without `fork` it serves itself.
     """
@@ -53,7 +54,16 @@ def start_worker(work: Work, cases: Path, limits: Limits, fork: bool) -> Worker:
     }
     loader = "harness.running.worker:open_worker"
     python = arm.python or sys.executable
-    asked = Start(loader, arguments, python, keeps_output=True, has_page=True, has_bell=True, fork=fork)
+    asked = Start(
+        loader,
+        arguments,
+        python,
+        keeps_output=True,
+        has_page=True,
+        has_bell=True,
+        pipe_bytes=pipe_bytes(jobs),
+        fork=fork,
+    )
     return Worker(start(asked))
 
 

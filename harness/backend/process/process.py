@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO, Any
 
 from harness.backend.process.channel import Frames, frame
@@ -32,12 +33,15 @@ from harness.backend.process.system import (
     module,
     start_time,
 )
+from harness.whole_files import named_where_full
 
 PRINTED_KEPT = 4000
 """The number of bytes that are kept of what the process printed."""
 PIPE_BYTES = 1 << 20
 """The room for answers that nobody was woken for, and for what is printed meanwhile: as much as Linux grants
 to everybody."""
+NARROW_BYTES, GRANTED_BYTES = 1 << 16, 1 << 26
+"""The room of a pipe that nobody widened, and of all pipes of an ordinary user together (Linux)."""
 LOOKS = 5
 """How often the processes below a process are looked at while those that were seen have all ended, and others
 have come."""
@@ -62,6 +66,9 @@ class Start:
     """Let it tell on a pipe of its own when a request is answered. Whoever waits for that alone sleeps until
     then, and takes many answers at once; to wake it for each of them would cost the child more than to give
     them."""
+    pipe_bytes: int = PIPE_BYTES
+    """The room of the pipes for answers and for what is printed; the function `pipe_bytes` says it for
+    several processes."""
     fork: bool = True
     """Let it fork a child that serves, unless loading begins a thread or leaves a process running; without,
     it serves itself, and to lose the child is to lose it all."""
@@ -217,44 +224,63 @@ class Process:
 
 def start(asked: Start) -> Process:
     """Start a process, without waiting for it. It tells of `ready` and `child`, or of `failed`, in its own
-    time."""
-    request_read, request_write = os.pipe()
-    reply_read, reply_write = os.pipe()
-    control_read, control_write = os.pipe()
-    bell_read, bell_write = os.pipe() if asked.has_bell else (-1, -1)
-    output_read, output_write = os.pipe() if asked.keeps_output else (-1, -1)
+    time. Raises OSError where the system has no file, pipe or process more to give; nothing stays open
+    then."""
+    opened: list[int] = []
+    try:
+        return _started(asked, opened)
+    except BaseException:
+        for descriptor in opened:
+            os.close(descriptor)
+        raise
+
+
+def _started(asked: Start, opened: list[int]) -> Process:
+    """Start it, and note each descriptor that is opened for it until it has started."""
+
+    def pipe(is_wanted: bool = True) -> tuple[int, int]:
+        if not is_wanted:
+            return -1, -1
+        opened.extend(ends := os.pipe())
+        return ends
+
+    request_read, request_write = pipe()
+    reply_read, reply_write = pipe()
+    control_read, control_write = pipe()
+    bell_read, bell_write = pipe(asked.has_bell)
+    output_read, output_write = pipe(asked.keeps_output)
     if asked.has_bell:
-        _widen(reply_write)
+        _widen(reply_write, asked.pipe_bytes)
     if asked.keeps_output:
-        _widen(output_write)
-    with tempfile.TemporaryFile() as shared:
-        shared.truncate(PAGE_BYTES)
-        theirs = [request_read, reply_write, control_write]
-        theirs += [bell_write] if asked.has_bell else []
-        theirs += [shared.fileno()] if asked.has_page else []
-        settings = {
-            "loader": asked.loader,
-            "arguments": dict(asked.arguments),
-            "request": request_read,
-            "reply": reply_write,
-            "control": control_write,
-            "bell": bell_write,
-            "page": shared.fileno() if asked.has_page else None,
-            "client": os.getpid(),
-            "fork": asked.fork,
-        }
-        output = output_write if asked.keeps_output else subprocess.DEVNULL
-        popen = subprocess.Popen(
-            [*module("harness.backend.process", asked.python), json.dumps(settings)],
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=output,
-            pass_fds=theirs,
-            env={**os.environ, **ENVIRONMENT, **asked.environment},
-            start_new_session=True,
-        )
-        page: Page = memoryview(mmap.mmap(shared.fileno(), PAGE_BYTES)).cast("q")
-    for descriptor in (request_read, reply_write, control_write, bell_write, output_write):
+        _widen(output_write, asked.pipe_bytes)
+    opened.append(shared := _page_file())
+    page: Page = memoryview(mmap.mmap(shared, PAGE_BYTES)).cast("q")
+    theirs = [request_read, reply_write, control_write]
+    theirs += [bell_write] if asked.has_bell else []
+    theirs += [shared] if asked.has_page else []
+    settings = {
+        "loader": asked.loader,
+        "arguments": dict(asked.arguments),
+        "request": request_read,
+        "reply": reply_write,
+        "control": control_write,
+        "bell": bell_write,
+        "page": shared if asked.has_page else None,
+        "client": os.getpid(),
+        "fork": asked.fork,
+    }
+    output = output_write if asked.keeps_output else subprocess.DEVNULL
+    popen = subprocess.Popen(
+        [*module("harness.backend.process", asked.python), json.dumps(settings)],
+        stdin=subprocess.PIPE,
+        stdout=output,
+        stderr=output,
+        pass_fds=theirs,
+        env={**os.environ, **ENVIRONMENT, **asked.environment},
+        start_new_session=True,
+    )
+    opened.clear()
+    for descriptor in (request_read, reply_write, control_write, bell_write, output_write, shared):
         if descriptor >= 0:
             os.close(descriptor)
     for descriptor in (reply_read, control_read, bell_read, output_read):
@@ -263,11 +289,34 @@ def start(asked: Start) -> Process:
     return Process(popen, control_read, request_write, reply_read, bell_read, output_read, page)
 
 
-def _widen(pipe: int) -> None:
+def _page_file() -> int:
+    """Returns a file of one page, open: in memory where the system has such files (Linux), else in the folder
+    for temporary ones. It has its room: a mapped page that finds none when it is written ends the process.
+    Raises OSError, which names that folder."""
+    if hasattr(os, "memfd_create"):
+        shared = os.memfd_create("grammarbench")
+        os.truncate(shared, PAGE_BYTES)
+        return shared
+    with named_where_full(Path(tempfile.gettempdir())), tempfile.TemporaryFile(buffering=0) as file:
+        file.write(bytes(PAGE_BYTES))
+        return os.dup(file.fileno())
+
+
+def pipe_bytes(processes: int) -> int:
+    """Returns the room that each wide pipe gets where so many processes have two of them: PIPE_BYTES, or less
+    where these would take more than half of what Linux grants the pipes of an ordinary user. Beyond that, new
+    pipes hold two pages."""
+    size = PIPE_BYTES
+    while size > NARROW_BYTES and 2 * size * processes > GRANTED_BYTES // 2:
+        size //= 2
+    return size
+
+
+def _widen(pipe: int, size: int) -> None:
     """Let a pipe hold the samples of the longest walks, where the system can (Linux), so that a child need
     not wait until we look at its answers, or at what it prints."""
     with suppress(AttributeError, OSError):
-        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, size)
 
 
 def _read(descriptor: int) -> bytes | None:
