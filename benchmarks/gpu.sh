@@ -3,16 +3,18 @@
 #
 #   bash benchmarks/gpu.sh wheels DIR                            where pip reaches an index: fill DIR (29 MB)
 #   bash benchmarks/gpu.sh check --wheels DIR --out DIR          there too: can these wheels go on with that folder?
-#   bash benchmarks/gpu.sh [--wheels DIR] [--out DIR] [PART[=SECONDS] ...]
+#   bash benchmarks/gpu.sh [--wheels DIR] [--out DIR] [--within SECONDS] [PART[=SECONDS] ...]
 #                                                                where the GPU is: kernels decode cold share
-#   bash benchmarks/gpu.sh [--wheels DIR] --out DIR --show        the page of what is stored
+#   bash benchmarks/gpu.sh [--wheels DIR] --out DIR --show       the page of what is stored
 #
 # The GPU's machine needs Python 3.11 or later with torch (2.11 or later, with CUDA), triton and transformers;
 # everything else is in the wheels (for Python 3.12 on x86-64; PYTHON_OF_WHEELS=3.13 for another). Without
-# --wheels the backends and this project must be installed there. Each part takes at most its seconds (480) and
-# 60 more: a cell is told to end 45 after them, and killed 15 later. The same command goes on. PYTHON names the
-# interpreter (python3). All else goes to benchmarks/gpu.py, which has the exit codes: 0 done; 1 worse than
-# asked; 2 wrong input; 3 not complete.
+# --wheels the backends and this project must be installed there. First comes the part smoke, at most 55
+# seconds: what fails there ends it. Each part takes at most its seconds (480) and 60 more: a cell is told to
+# end 45 after them, and killed 15 later; --within ends the whole call, counted from its start. The same command
+# goes on. It measures on --device cuda unless told otherwise. PYTHON names the interpreter (python3). All else
+# goes to benchmarks/gpu.py, which has the exit codes: 0 done; 1 worse than asked; 2 wrong input, or the smoke
+# failed; 3 not complete.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -101,12 +103,17 @@ if [[ ${1:-} == check ]]; then
   only_check=yes
   shift
 fi
-wheels='' out=$root/results/runs/gpu rest=() device=(--device cuda)
+wheels='' out=$root/results/runs/gpu within='' rest=() device=(--device cuda)
 while (($#)); do
   case $1 in
     --wheels | --out)
       [[ -n ${2:-} ]] || wrong "$1 needs a folder"
       [[ $1 == --out ]] && out=$2 || wheels=$2
+      shift 2
+      ;;
+    --within)
+      [[ ${2:-} =~ ^[0-9]+$ ]] || wrong "--within needs a number of seconds"
+      within=$2
       shift 2
       ;;
     --device | --device=* | --show) device=() && rest+=("$1") && shift ;;
@@ -125,6 +132,7 @@ look "install it there" torch transformers numpy
 [[ -z $wheels ]] || install "$wheels"
 look "give --wheels, or install the project there" harness xgrammar llguidance pyperf
 export PYTHONUNBUFFERED=1
+[[ -z $within ]] || rest+=(--within "$((within > SECONDS ? within - SECONDS : 0))") # what this shell took is over
 "$python" "$root/benchmarks/gpu.py" --out "$out" "${device[@]}" "${rest[@]}" &
 script=$!
 # Told to end, it ends what it measures first; told so again, this shell waits for it all the same.

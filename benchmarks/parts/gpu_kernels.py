@@ -32,9 +32,15 @@ MOVES = ("form", "memory", "company", "batch", "median_ns", "gb_per_s", "text")
 def kernel_cell(
     plan: KernelPlan, specs: str | None, device: str, folder: Path, say: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Measures into the folder, and returns the kernels that could not be asked and why; the times beside the
-    copy's; the movement of masks to the device; and what the probes came to."""
+    """Measures into the folder, and returns what `stored_cell` does."""
     measure(specs, device, plan, folder, (), say)
+    return stored_cell(folder)
+
+
+def stored_cell(folder: Path) -> dict[str, Any]:
+    """Returns what the folder holds of a cell, whether or not that came to its end: the kernels that could
+    not be asked and why; the times beside the copy's; the movement of masks to the device; and what the
+    probes came to. Raises BadInput if it holds no run."""
     stored = read(folder)
     probed: dict[str, Counter[str]] = {}
     for row in stored.probes:

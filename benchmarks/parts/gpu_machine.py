@@ -82,6 +82,13 @@ def version_of(backend: str) -> str:
         return ""
 
 
+def check_backend(backend: str) -> None:
+    """Raises BadInput, with the reason, if the backend's library cannot be imported or has no version: its
+    figures would be of a version that nobody knows, and the folder could not be gone on with."""
+    if not installed_version(load(backend).distribution):
+        raise BadInput(f'the library of backend "{backend}" has no version here; install it anew')
+
+
 def code_hash() -> str:
     """Returns the hash of the code's files, by name and content: what ran, also where there is no git."""
     digest = hashlib.sha256()

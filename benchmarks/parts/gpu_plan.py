@@ -15,7 +15,10 @@ PARTS = {
 }
 """The parts by name, in the order in which they are measured, and what each measures."""
 
-Kind = Literal["times", "probes", "floor", "decode", "cold", "share"]
+SMOKE, SMOKE_SECONDS = "smoke", 40.0
+"""The name of the part that stores nothing, and for how many seconds it tries one step after the other."""
+
+Kind = Literal["times", "probes", "floor", "decode", "cold", "share", "smoke"]
 
 VOCABULARY = "tekken"
 PROMPT, LIMIT = 32, 64
@@ -43,6 +46,13 @@ FLOOR_SECONDS = {"1b": 36.0, "8b": 46.0}
 DECODE_SECONDS = {1: 96.0, 8: 72.0, 32: 98.0, 128: 108.0, 512: 300.0}
 """Seconds that a cell of `decode` takes at that batch with 8b, as an H200 took; at 512 by what it took when a
 cell had fewer settings. Once such a cell is measured, its own time stands in their place."""
+
+
+TIMES_SECONDS = {262_208: 55.0}
+"""Seconds that a cell `times` takes with so many ids, where it is not the usual 32: an H200 took 26 to 30
+with 131,072 and with 32,768, and more ids are more work for the host."""
+COMPILE_SECONDS = 50.0
+"""Seconds more that the first cell of kernels takes on a machine, because nvcc compiles one of xgrammar's."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +119,8 @@ class Plan:
     def _kernels(self) -> Iterator[Cell]:
         for vocabulary in self.vocabularies:
             for dtype in self.dtypes:
-                yield Cell("kernels", "times", 75, dtype=dtype, vocabulary=vocabulary)
+                seconds = TIMES_SECONDS.get(vocabulary, 32.0)
+                yield Cell("kernels", "times", seconds, dtype=dtype, vocabulary=vocabulary)
         for backend in self.kernel_backends:
             yield Cell("kernels", "probes", 120, backend=backend)
 

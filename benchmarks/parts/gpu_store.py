@@ -91,9 +91,10 @@ def worth(result: dict[str, Any]) -> tuple[int, int]:
 
 
 def held(result: dict[str, Any]) -> int:
-    """Returns how much the result holds: rows of `decode`, runs of `cold` and `share`, or the floor's
-    batches."""
-    return max(len(result.get(name, ())) for name in ("rows", "runs", "steps"))
+    """Returns how much the result holds: rows of `decode`, runs of `cold` and `share`, the floor's batches,
+    or times and probes of kernels."""
+    probes = sum(sum(outcomes.values()) for outcomes in result.get("probed", {}).values())
+    return max(probes, *(len(result.get(name, ())) for name in ("rows", "runs", "steps", "times")))
 
 
 def opened(path: Path, part: str, device: str, argv: Sequence[str]) -> Store:

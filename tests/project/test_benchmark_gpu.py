@@ -15,11 +15,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import gpu_alone
 import gpu_decode
 import gpu_floor
 import gpu_kernels
 import gpu_loads
 import gpu_report
+import gpu_running
 import gpu_store
 import pytest
 from decode_tools import FakeModel
@@ -196,7 +198,7 @@ def test_named_cells_are_measured_in_the_order_in_which_they_are_named_part_by_p
     ran: list[tuple[str, list[str], float]] = []
 
     def run_part(part: str, *rest: Any) -> None:
-        *_, seconds, _, only = rest
+        *_, seconds, _, only, _ = rest
         ran.append((part, [cell.name for cell in only], seconds))
 
     monkeypatch.setattr(gpu, "run_part", run_part)
@@ -339,8 +341,10 @@ WORKS = """
 import json, shutil, sys, time
 from pathlib import Path
 out = Path(sys.argv[sys.argv.index("--out") + 1])
-folder = out.with_name(f"{out.name}-records") / sys.argv[sys.argv.index("--cell") + 1]
+name = sys.argv[sys.argv.index("--cell") + 1]
+folder = out / "running" / name
 assert not folder.exists(), "the record of another try"
+assert not (out.with_name(f"{out.name}-records") / name).exists(), "the record of another try"
 shutil.copytree(out / "record", folder)
 time.sleep(60)
 """
@@ -378,8 +382,10 @@ KEEPS = """
 import json, sys, time
 from pathlib import Path
 out = Path(sys.argv[sys.argv.index("--out") + 1])
-folder = out.with_name(f"{out.name}-records") / sys.argv[sys.argv.index("--cell") + 1]
+name = sys.argv[sys.argv.index("--cell") + 1]
+folder = out / "running" / name
 assert not folder.exists(), "the record of another try"
+assert not (out.with_name(f"{out.name}-records") / name).exists(), "the record of another try"
 folder.mkdir(parents=True)
 (folder / "so_far.json").write_text((out / "kept.json").read_text())
 time.sleep(60)
@@ -419,17 +425,17 @@ def test_what_a_killed_cell_of_another_kind_had_measured_is_kept(
     assert f"| 1b | {killed.batch or 1} | " in page, "its figures are on the page"
 
 
-def test_a_cell_keeps_what_it_has_measured_so_far(gpu: ModuleType, tmp_path: Path) -> None:
-    keep = gpu.keeper(tmp_path / "records" / "cell", {"model": 1})
+def test_a_cell_keeps_what_it_has_measured_so_far(tmp_path: Path) -> None:
+    keep = gpu_running.keeper(tmp_path / "records" / "cell", {"model": 1})
     for runs in ([1], [1, 2]):
         keep({"runs": runs})
-        kept = gpu.rest_of(Cell("share", "share", 1.0), tmp_path / "records" / "cell", "it fell")
+        kept = gpu_running.rest_of(Cell("share", "share", 1.0), tmp_path / "records" / "cell", "it fell")
         assert kept == {"runs": runs, "model": 1, "partial": f"it fell; {len(runs)} runs are stored"}
-    assert gpu.rest_of(Cell("share", "share", 1.0), tmp_path, "it fell") == {"error": "it fell"}
+    assert gpu_running.rest_of(Cell("share", "share", 1.0), tmp_path, "it fell") == {"error": "it fell"}
 
 
 def test_an_error_of_a_cell_is_its_answer(
-    gpu: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for error, told in (
         (BadInput("it does not fit"), "it does not fit"),
@@ -439,8 +445,14 @@ def test_an_error_of_a_cell_is_its_answer(
         def fails(*_: object, error: Exception = error) -> dict[str, Any]:
             raise error
 
-        monkeypatch.setattr(gpu, "measured", fails)
-        gpu.alone("floor-tiny", plan_of("cpu"), "cpu", tmp_path / "out", tmp_path / "answer.json")
+        monkeypatch.setattr(gpu_alone, "measured", fails)
+        gpu_alone.alone(
+            Cell("decode", "floor", 1.0, "tiny"),
+            plan_of("cpu"),
+            "cpu",
+            tmp_path / "out",
+            tmp_path / "answer.json",
+        )
         assert json.loads((tmp_path / "answer.json").read_text()) == {"error": told}
     assert "KeyError" in capsys.readouterr().err, "a fault of ours has its traceback in the log"
 

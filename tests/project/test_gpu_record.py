@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import gpu_alone
 import gpu_decode
 import gpu_paths
 import gpu_report
@@ -357,11 +358,11 @@ def test_what_is_nearer_to_its_target_than_identical_arms_to_each_other_is_undec
 
 @pytest.mark.parametrize("kind", ["floor", "share", "decode"])
 def test_a_cell_of_a_model_on_a_slow_path_ends_at_once(
-    gpu: ModuleType, kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """On this CPU, as if it was a device without our kernels."""
     monkeypatch.setattr(Model, "describe", lambda _: FAST | {"kernels": False, "kind": "shape"})
-    monkeypatch.setattr(gpu, "VOCABULARY", "probe")
+    monkeypatch.setattr(gpu_alone, "VOCABULARY", "probe")
     monkeypatch.setattr(gpu_decode, "VOCABULARY", "probe")
     plan = replace(plan_of("cpu"), backends=("llguidance",))
     cell = next(cell for part in PARTS for cell in plan.cells(part) if cell.kind == kind)
@@ -372,7 +373,7 @@ def test_a_cell_of_a_model_on_a_slow_path_ends_at_once(
 
     monkeypatch.setattr(gpu_decode, "decode", decodes)
     with pytest.raises(BadInput, match="not on the fast paths: layers by torch's operations"):
-        gpu.measured(cell, plan, "cpu", tmp_path)
+        gpu_alone.measured(cell, plan, "cpu", tmp_path)
 
 
 def test_logits_of_wide_and_narrow_passes_are_held_against_each_other() -> None:

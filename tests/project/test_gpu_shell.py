@@ -43,6 +43,7 @@ def wheels_in(folder: Path, *others: str, tag: str = f"cp{HERE}-abi3-manylinux_2
     [
         (["wheels"], "give the folder to fill"),
         (["--out"], "--out needs a folder"),
+        (["--within", "soon"], "--within needs a number of seconds"),
         (["check", "--out", "here"], "check needs --wheels and --out"),
         (["check", "--wheels", "/nowhere", "--out", "here"], "/nowhere holds no wheel"),
         (["--wheels", "/nowhere", "share"], "/nowhere holds no wheel"),
@@ -129,16 +130,21 @@ def test_a_folder_with_wheels_is_not_filled_beside_them(tmp_path: Path) -> None:
     assert sorted(wheels.iterdir()) == before
 
 
-def test_it_measures_a_gpu_unless_told_otherwise(tmp_path: Path) -> None:
+def test_it_measures_a_gpu_unless_told_otherwise_and_counts_from_its_own_start(tmp_path: Path) -> None:
     """The interpreter's place is taken by a program that prints what it is given."""
     python = tmp_path / "python"
-    python.write_text('#!/usr/bin/env bash\n[[ " $* " == *" -P "* ]] || echo "$@"\n')
+    python.write_text('#!/usr/bin/env bash\n[[ " $* " == *" -P "* ]] && sleep 1 || echo "$@"\n')
     python.chmod(0o755)
-    for given, device in (
+    calls: list[tuple[list[str], list[str]]] = [
         (["decode"], ["--device", "cuda", "decode"]),
         (["--device", "cpu", "decode"], ["--device", "cpu", "decode"]),
         (["--device=cpu"], ["--device=cpu"]),
         (["--show"], ["--show"]),
-    ):
+        (["--within", "9", "cold"], ["--device", "cuda", "cold", "--within", "7"]),
+    ]
+    for given, device in calls:
         done = shell("--out", "here", *given, PYTHON=str(python))
-        assert done.stdout.split()[1:] == ["--out", "here", *device], done.stderr
+        words, whole = done.stdout.split()[1:], ["--out", "here", *device]
+        assert words[:-1] == whole[:-1], done.stderr
+        # Both looks at what is missing took a second; what is left of the call is told.
+        assert words[-1] == whole[-1] or ("--within" in whole and int(words[-1]) < int(whole[-1]))

@@ -1,0 +1,492 @@
+"""benchmarks/gpu.py on a machine that is lent: what is tried before time is spent, and what is left of a call
+that is cut off."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any, cast
+
+import gpu_machine
+import gpu_report
+import gpu_running
+import gpu_smoke
+import gpu_store
+import pytest
+from decode_runs import Played, decoding
+from gpu_plan import MIXED, SMOKE_SECONDS, Cell, Kind, Plan, plan_of
+from gpu_records import ENVIRONMENT, store
+from places import ROOT
+from report_folders import write_decoding
+
+from harness.backend import registry
+from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
+from harness.measure.kernels.handler import KernelHandler, load_kernels
+from harness.measure.kernels.session import FILE, KernelRun
+from harness.rows.folder import locked
+from harness.serve.decode.record import Decoding, Loss
+from harness.serve.decode.setting import Setting
+
+RUN: dict[str, Any] = {
+    "share": 0.0,
+    "again": False,
+    "repeat": 0,
+    "tokens_per_s": 9.0,
+    "structured": 0,
+    "tpot_ns": 1e6,
+}
+RUN |= {"tpot_structured_ns": None, "tpot_free_ns": 1e6}
+SO_FAR = {"runs": [RUN], "model": {"name": "8b"}}
+TINY = Plan(shapes=("tiny",), backends=("llguidance",), kernel_backends=("llguidance",))
+
+# --------------------------------------------------------------------------------------------------- smoke
+
+
+@pytest.fixture
+def tried(gpu: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, float]]:
+    """The cells that are asked, with the seconds that each is given; a smoke works, and a cell fails."""
+    asked: list[tuple[str, float]] = []
+
+    def in_process(cell: Cell, device: str, out: Path, seconds: float) -> dict[str, Any]:
+        asked.append((cell.name, seconds))
+        return {"untried": []} if cell.kind == "smoke" else {"error": "made up"}
+
+    monkeypatch.setattr(gpu, "in_process", in_process)
+    monkeypatch.setattr(gpu, "check_backend", lambda _: None)
+    monkeypatch.setattr(gpu, "device_here", lambda: "cuda")
+    monkeypatch.setattr(gpu_store, "environment", lambda _: ENVIRONMENT)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("arguments", "smoke", "others"),
+    [
+        (["share"], SMOKE_SECONDS, True),
+        (["smoke=90", "share"], 90, True),
+        (["smoke=0", "share"], None, True),
+        (["smoke=0"], None, True),
+        (["smoke"], SMOKE_SECONDS, False),
+        (["--cells", "share-8b-32-xgrammar"], SMOKE_SECONDS, True),
+        (["--device", "cpu", "share"], None, True),
+    ],
+)
+def test_a_smoke_comes_first_on_a_gpu(
+    arguments: list[str],
+    smoke: float | None,
+    others: bool,
+    gpu: ModuleType,
+    tried: list[tuple[str, float]],
+    tmp_path: Path,
+) -> None:
+    code = gpu.main(["--out", str(tmp_path), *arguments])
+    names = [name for name, _ in tried]
+    assert ("smoke" in names) is (smoke is not None) and len(names) == len({*names})
+    if smoke is not None:
+        assert tried[0] == ("smoke", smoke + gpu.SMOKE_GRACE)
+    assert (len(names) > (smoke is not None)) is others
+    assert code == OK or others
+    assert (tmp_path / "share.json").exists() is others and not (tmp_path / "smoke.json").exists()
+
+
+def test_a_smoke_that_fails_ends_the_call_before_anything_is_spent(
+    gpu: ModuleType,
+    tried: list[tuple[str, float]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    said: dict[str, Any] = {"error": "the kernels of llguidance: it fell"}
+    monkeypatch.setattr(gpu, "in_process", lambda *_: said)
+    assert gpu.main(["--out", str(tmp_path), "share"]) == BAD_INPUT
+    told = (
+        "gpu: smoke: the kernels of llguidance: it fell; nothing was measured, and smoke=0 leaves this out\n"
+    )
+    assert capsys.readouterr().err == told
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_smoke_that_comes_to_no_end_does_not_cost_the_lease(
+    gpu: ModuleType,
+    tried: list[tuple[str, float]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    ends: list[dict[str, Any]] = [
+        {"error": "killed after 55 s; give the part more --seconds"},
+        {"untried": ["the kernels of xgrammar", "the kernels of llguidance"]},
+    ]
+    monkeypatch.setattr(gpu, "in_process", lambda *_: ends[0])
+    assert gpu.main(["--out", str(tmp_path), "smoke"]) == OK
+    assert "its last step did not end within 55 s, and those before it work" in capsys.readouterr().out
+    del ends[0]
+    assert gpu.main(["--out", str(tmp_path), "smoke"]) == OK
+    told = "no time was left for the kernels of xgrammar, the kernels of llguidance\n"
+    assert told in capsys.readouterr().out
+
+
+def test_the_steps_of_a_smoke_end_with_the_first_that_fails(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ran: list[str] = []
+    said: list[str] = []
+
+    def fails() -> None:
+        raise BadInput("it fell")
+
+    def steps(*_: object) -> Iterator[gpu_smoke.Step]:
+        yield "one", lambda: ran.append("one")
+        yield "two", fails
+        yield "three", lambda: ran.append("three")
+
+    monkeypatch.setattr(gpu_smoke, "steps", steps)
+    with pytest.raises(BadInput, match=r"^two: it fell$"):
+        gpu_smoke.smoke(TINY, "cpu", tmp_path, 60.0, said.append)
+    assert ran == ["one"] and [line.partition(" (")[0] for line in said] == ["one: works"]
+    assert gpu_smoke.smoke(TINY, "cpu", tmp_path, 0.0, said.append) == ["one", "two", "three"]
+
+
+def test_every_strategy_and_kernel_is_among_the_steps(tmp_path: Path) -> None:
+    plan = plan_of("cuda")
+    names = [name for name, _ in gpu_smoke.steps(plan, "cuda", tmp_path, print)]
+    assert names[0] == "the library xgrammar" and names[3].startswith("decoding")
+    assert names[4:] == [f"the kernels of {backend}" for backend in plan.kernel_backends]
+    made = gpu_smoke.settings()
+    assert {(setting.batch, setting.strategy) for setting in made} == {
+        (batch, strategy) for batch in (1, 8) for strategy in ("stepwise", "jump_forward", "speculative")
+    }
+    assert all(setting.overlap for setting in made)
+
+
+def in_smoke(record: Decoding, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Has the smoke read this record in place of one that it makes."""
+    monkeypatch.setattr(gpu_smoke, "decode", lambda *_: None)
+    write_decoding(folder, record)
+    gpu_smoke._decoded(TINY, "cpu", folder)
+
+
+def test_a_smoke_sees_what_went_wrong_in_a_decoding(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    one = Setting(MIXED, texts=2)
+    fine = decoding({one: {"x": Played({"a": [1, 1], "b": [2, 1]})}}, rounds=1, forks=1)
+    in_smoke(fine, monkeypatch, tmp_path / "fine")
+    broken = decoding({one: {"x": Played({"a": [1, 1], "b": [2, 1]}, broken=("b",))}}, rounds=1, forks=1)
+    with pytest.raises(BadInput, match=r"^x, function_calls stepwise batch 1: b ended as refused: exp"):
+        in_smoke(broken, monkeypatch, tmp_path / "broken")
+    other: list[tuple[str, dict[str, Any]]] = [
+        ("invalid", {"right": "invalid"}),
+        ("other", {"as_replayed": False}),
+    ]
+    for name, changed in other:
+        batches = [
+            replace(batch, completed=(*batch.completed[:-1], replace(batch.completed[-1], **changed)))
+            for batch in fine.batches
+        ]
+        with pytest.raises(BadInput, match=r"^x, function_calls stepwise batch 1: b wrote another text"):
+            in_smoke(replace(fine, batches=tuple(batches)), monkeypatch, tmp_path / name)
+    lost = decoding(
+        {one: {"x": Played({"a": [1, 1]})}},
+        rounds=1,
+        forks=1,
+        losses=(Loss(0, "x", 0, "harness_error", "RuntimeError: misaligned"),),
+    )
+    with pytest.raises(BadInput, match=r"^x, function_calls stepwise batch 1: RuntimeError: misaligned$"):
+        in_smoke(lost, monkeypatch, tmp_path / "lost")
+
+
+class InThisProcess(KernelRun):
+    """A run of kernels whose handler answers in this process; one kernel forbids a token too many."""
+
+    wrong = ""
+
+    def open(self, threads: int) -> None:
+        handler, description = load_kernels(self.specs, self.device, threads)
+        service = SimpleNamespace(description=description, close=lambda: None)
+        service.ask = lambda message, seconds: handler(message, b"")
+        self._service = cast(Any, service)
+        assert isinstance(handler, KernelHandler)
+        loaded = handler.loaded
+
+        def too_many(name: str) -> Callable[..., object]:
+            def apply(logits: Any, bitmask: Any) -> None:
+                loaded(name)(logits, bitmask)
+                logits[0] = -math.inf
+
+            return apply if name == self.wrong else loaded(name)
+
+        handler.loaded = too_many
+
+
+@pytest.mark.parametrize("wrong", ["", "llguidance/torch", "llguidance/numpy"])
+def test_a_smoke_applies_each_kernel_of_a_backend(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")  # no compiler, which takes a minute
+    monkeypatch.setattr(gpu_smoke, "KernelRun", InThisProcess)
+    monkeypatch.setattr(InThisProcess, "wrong", wrong)
+    said: list[str] = []
+    if wrong:
+        with pytest.raises(BadInput, match=f"^{wrong}: a mask that it applied failed: .* to be left alone"):
+            gpu_smoke._masked("llguidance", "cpu", said.append)
+    else:
+        gpu_smoke._masked("llguidance", "cpu", said.append)
+
+
+@pytest.mark.long
+def test_a_smoke_runs_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every step, by a real backend, with a model of the shape tiny."""
+    monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")  # no compiler, which takes a minute
+    monkeypatch.setattr(gpu_smoke, "VOCABULARY", "probe")
+    said: list[str] = []
+    assert gpu_smoke.smoke(TINY, "cpu", tmp_path, 1000.0, said.append) == []
+    assert [line.rpartition(":")[0] for line in said if ": works (" in line] == [
+        "the library llguidance",
+        "decoding with the shape tiny",
+        "the kernels of llguidance",
+    ]
+
+
+@pytest.mark.long
+def test_the_script_smokes_here(tmp_path: Path) -> None:
+    """In a process of its own, for so short a time that one step alone is made."""
+    out = tmp_path / "out"
+    done = script("--out", out, "--device", "cpu", "smoke=1")
+    assert done.returncode == OK, done.stdout + done.stderr
+    assert "the library xgrammar: works" in done.stdout and "no time was left for" in done.stdout
+    assert not list(out.iterdir())
+
+
+# ------------------------------------------------------------------------------------- a call that is cut off
+
+
+def script(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "benchmarks" / "gpu.py"), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_no_cell_begins_or_runs_beyond_the_end_of_the_call(
+    gpu: ModuleType,
+    tried: list[tuple[str, float]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    plan = Plan(shapes=("1b",), batches=(32, 1), forks=1)
+    floor, first, second = plan.cells("decode")
+    held = store("decode", {}, path=tmp_path / "decode.json")
+    ends = time.monotonic() + 70
+    gpu.run_part("decode", plan, held, tmp_path, 480.0, ends=ends)
+    assert [name for name, _ in tried] == [floor.name, first.name, second.name]
+    assert all(60 < seconds <= 70 for _, seconds in tried), "told to end by the end of the call"
+    del tried[:]
+    held.cells.clear()
+    gpu.run_part("decode", plan, held, tmp_path, 10.0, ends=time.monotonic() + 30)
+    assert not tried, "a first cell is tried beyond its part's time, but not beyond the call's"
+    said = capsys.readouterr().out
+    assert "floor-1b not begun: thought to take 36 s, 10 s left\n" in said
+    gpu.run_part("decode", plan, held, tmp_path, 10.0, ends=time.monotonic() + 50)
+    assert [name for name, _ in tried] == ["floor-1b"] and tried[0][1] <= 50
+
+
+def test_a_call_ends_within_its_seconds(
+    gpu: ModuleType, tried: list[tuple[str, float]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    began = time.monotonic()
+    monkeypatch.setattr(gpu, "BEGAN", began)
+    ends: list[float] = []
+    monkeypatch.setattr(gpu, "run_part", lambda *given: ends.append(given[-1]))
+    monkeypatch.setattr(gpu, "write_page", lambda _: None)
+    gpu.main(["--out", str(tmp_path), "--within", "500", "smoke=0", "share", "cold"])
+    assert ends == [began + 500 - gpu.POLITE - gpu.PAGE] * 2, "it is the same for all parts"
+
+
+def test_a_call_without_time_for_any_cell_is_not_complete(
+    gpu: ModuleType, tried: list[tuple[str, float]], tmp_path: Path
+) -> None:
+    assert gpu.main(["--out", str(tmp_path), "--within", "50", "smoke=0", "share"]) == INCOMPLETE
+    assert not tried
+
+
+def test_the_first_kernels_of_a_call_are_given_time_for_a_compiler(
+    gpu: ModuleType, tried: list[tuple[str, float]], tmp_path: Path
+) -> None:
+    plan = Plan(vocabularies=(32_768,), kernel_backends=())
+    held = store("kernels", {}, path=tmp_path / "kernels.json")
+    gpu.run_part("kernels", plan, held, tmp_path, 480.0, ends=time.monotonic() + 75)
+    assert not [name for name in tried if name[0] == "times-float32-32768"]
+    gpu.run_part("kernels", plan, held, tmp_path, 480.0, ends=time.monotonic() + 85)
+    assert [name for name, _ in tried] == ["times-float32-32768", "times-bfloat16-32768"]
+
+
+WAITS = """
+import json, sys, time
+from pathlib import Path
+out = Path(sys.argv[sys.argv.index("--out") + 1])
+folder = out / "running" / sys.argv[sys.argv.index("--cell") + 1]
+folder.mkdir(parents=True)
+(folder / "so_far.json").write_text(out.with_name("kept.json").read_text())
+time.sleep(600)
+"""
+
+KILLED = """
+import sys
+from pathlib import Path
+sys.path[:0] = sys.argv[2:]
+from gpu_records import store
+from scripts import script_of
+gpu = script_of("gpu")
+out = Path(sys.argv[1])
+gpu.__file__ = str(out.with_name("cell.py"))
+held = store("share", {}, path=out / "share.json")
+cell = next(cell for cell in held.plan.cells("share"))
+gpu.run_part("share", held.plan, held, out, 480.0, only=[cell])
+"""
+
+
+def test_what_a_cell_had_when_its_script_was_killed_lies_in_the_folder_and_is_stored_by_the_next_call(
+    gpu: ModuleType,
+    tried: list[tuple[str, float]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (tmp_path / "cell.py").write_text(WAITS)
+    (tmp_path / "kept.json").write_text(json.dumps(SO_FAR))
+    (tmp_path / "killed.py").write_text(KILLED)
+    own = [str(ROOT / "tests" / "support"), str(ROOT / "benchmarks" / "parts")]
+    process = subprocess.Popen(
+        [sys.executable, str(tmp_path / "killed.py"), str(out), *own], start_new_session=True
+    )
+    name = "share-8b-32-xgrammar"
+    deadline = time.monotonic() + 60
+    while not (out / "running" / name / "so_far.json").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    brought = tmp_path / "brought"
+    shutil.copytree(out, brought)  # the records beside the folder do not come along
+    assert gpu_store.read(brought / "share.json").cells == {}
+    assert gpu.main(["--out", str(brought), "--show", "share"]) == INCOMPLETE
+    kept = gpu_store.read(brought / "share.json").cells
+    assert kept[name]["partial"] == "the call was killed; 1 runs are stored" and kept[name]["runs"]
+    assert f"missing {name}" in capsys.readouterr().out
+    assert not (brought / "running").exists()
+    gpu.main(["--out", str(out), "smoke=0", "decode=0"])
+    assert f"{name}: a part of it is stored, which an earlier call had left\n" in capsys.readouterr().out
+    assert gpu_store.read(out / "share.json").cells[name]["runs"] == kept[name]["runs"]
+    assert not (out / "running").exists() and (tmp_path / "out-records" / name / "so_far.json").exists()
+
+
+def test_a_cell_that_another_process_runs_is_left_alone(
+    gpu: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store("share", {}, path=tmp_path / "share.json").save()
+    gpu_running.keeper(tmp_path / "running" / "share-8b-32-xgrammar", {})(SO_FAR)
+    gpu_running.keeper(tmp_path / "running" / "mine", {})(SO_FAR)
+    with locked(tmp_path):
+        gpu.main(["--out", str(tmp_path), "--show", "share"])
+    assert gpu_store.read(tmp_path / "share.json").cells == {}
+    gpu.main(["--out", str(tmp_path), "--show", "share"])
+    assert set(gpu_store.read(tmp_path / "share.json").cells) == {"share-8b-32-xgrammar"}
+    assert [path.name for path in (tmp_path / "running").iterdir()] == ["mine"], "it is no cell's"
+
+
+def test_kernels_that_are_cut_off_are_kept_line_by_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run = {"kind": "run", "format": 1, "started": "", "device": "cpu", "on": {"name": "", "torch": "2"}}
+    run |= {"machine": {"cpus_usable": 1}, "backends": []}
+    probe = {"kind": "probe", "kernel": "a/b", "probe": "p", "dtype": "float32", "outcome": "passed"}
+    probe |= {"text": "", "documented": ""}
+    point = {"kind": "time", "kernel": "copy", "dtype": "float32", "vocabulary": 9, "batch": 1, "share": 0.5}
+    point |= {"threads": 1, "outcome": "ok", "text": "", "bytes": 9, "calls": 1, "totals_ns": [3, 4]}
+    kinds: dict[Kind, dict[str, Any]] = {"times": point, "probes": probe}
+    for kind, line in kinds.items():
+        folder = tmp_path / kind
+        folder.mkdir()
+        cell = Cell("kernels", kind, 1.0)
+        assert gpu_running.rest_of(cell, folder, "killed") == {"error": "killed"}
+        lines = [json.dumps(one) + "\n" for one in (run, line, line)]
+        (folder / FILE).write_text("".join(lines) + lines[1][:9])
+        kept = gpu_running.rest_of(cell, folder, "killed")
+        assert kept["partial"] == f"killed; 2 {kind} are stored" and gpu_store.held(kept) == 2
+        assert len(kept["times"]) == (2 if kind == "times" else 0)
+        assert kept["probed"] == ({} if kind == "times" else {"a/b": {"passed": 2}})
+        held = store("kernels", {}, path=tmp_path / "kernels.json")
+        held.add("times-float32-131072", kept)
+        held.add("times-float32-131072", {"error": "killed"})
+        assert held.cells["times-float32-131072"] == kept | {"seconds": 0.0} or kept.items() <= (
+            held.cells["times-float32-131072"].items()
+        )
+        assert "is partial, and is measured again: killed; 2" in gpu_report.page({"kernels": held})
+        (folder / FILE).write_text(lines[0])
+        assert gpu_running.rest_of(cell, folder, "killed") == {"error": "killed"}, "nothing was measured"
+
+
+def test_a_lock_of_a_compile_that_was_killed_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv(gpu_running.COMPILED, raising=False)
+    folder = Path(gpu_running.compiles_into(tmp_path / "out")[gpu_running.COMPILED])
+    assert folder == tmp_path / "out-records" / "compiled"
+    (folder / "xgrammar").mkdir(parents=True)
+    for name in ("lock", "kernel.so"):
+        (folder / "xgrammar" / name).touch()
+    assert gpu_running.compiles_into(tmp_path / "out")[gpu_running.COMPILED] == str(folder)
+    assert [path.name for path in (folder / "xgrammar").iterdir()] == ["kernel.so"]
+    (folder / "xgrammar" / "lock").touch()
+    monkeypatch.setenv(gpu_running.COMPILED, str(folder))
+    assert gpu_running.compiles_into(tmp_path / "out")[gpu_running.COMPILED] == str(folder)
+    assert (folder / "xgrammar" / "lock").exists(), "a folder that the user named may be another's"
+
+
+# ------------------------------------------------------------------------------------ told to end, and broken
+
+
+def test_being_told_to_end_while_a_backend_is_imported_ends_the_script(
+    gpu: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The registry takes a SystemExit for one of the library that it imports."""
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+
+    def told(name: str) -> Any:
+        gpu.ended()
+
+    monkeypatch.setattr(registry, "import_module", told)
+    monkeypatch.setattr(registry, "names", registry.names)
+    with pytest.raises(gpu.Ended):
+        gpu_machine.version_of("llguidance")
+
+
+def test_a_backend_that_is_not_to_be_had_is_refused_before_anything_is_measured(
+    gpu: ModuleType,
+    tried: list[tuple[str, float]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked: list[str] = []
+
+    def check_backend(name: str) -> None:
+        asked.append(name)
+        if name == "outlines-core":
+            raise BadInput('backend "outlines-core" cannot be imported: no')
+
+    monkeypatch.setattr(gpu, "check_backend", check_backend)
+    gpu.main(["--out", str(tmp_path), "share"])
+    assert asked == ["xgrammar", "llguidance"], "the other is not needed"
+    del tried[:]
+    assert gpu.main(["--out", str(tmp_path), "kernels"]) == BAD_INPUT
+    assert 'gpu: backend "outlines-core" cannot be imported: no\n' in capsys.readouterr().err and not tried
+    monkeypatch.setattr(gpu_machine, "installed_version", lambda _: None)
+    with pytest.raises(BadInput, match='"llguidance" has no version here'):
+        gpu_machine.check_backend("llguidance")
