@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import gc
 
-from harness.backend.contract.place import OPEN, NotApplicable, compiled_of, expect, paths, refusals, starts
+from harness.backend.contract.place import (
+    OPEN,
+    NotApplicable,
+    compiled_of,
+    expect,
+    paths,
+    places,
+    refusals,
+    starts,
+)
 from harness.backend.grammar import DIALECTS, Adapter, Dialect, Grammar, InvalidGrammar, UnsupportedGrammar
 from harness.errors import describe
 
@@ -17,6 +26,10 @@ MALFORMED: dict[Dialect, tuple[str, ...]] = {
     "structural_tag": ("{", "[]"),
 }
 """Texts that are not even of their dialect's syntax."""
+
+
+TIMES = 4
+"""How many fresh objects are compared with the first one at each place."""
 
 
 def check_a_right_grammar_is_not_called_invalid(adapter: Adapter) -> None:
@@ -85,6 +98,17 @@ def check_compiling_twice_gives_the_same_masks(adapter: Adapter) -> None:
                 again.state(again.reach()) == place.state(place.reach()),
                 place,
                 "compiled again, the grammar has another mask",
+            )
+
+
+def check_the_same_question_has_one_answer(adapter: Adapter) -> None:
+    for place in places(adapter):
+        first = place.state(place.reach())
+        for _ in range(TIMES):
+            expect(
+                place.state(place.reach()) == first,
+                place,
+                "two fresh objects, asked alike, look different: other checks may fail for the same reason",
             )
 
 

@@ -288,6 +288,22 @@ class CompilesEachGrammarWellOnlyOnce(Reference):
         return compiled
 
 
+@object_breaks(
+    "the_same_question_has_one_answer",
+    "moving_a_copy_does_not_move_the_original",
+    "moving_the_original_does_not_move_a_copy",
+)
+class FillsTheFifthMaskAtAPlaceWrongly(ReferenceObject):
+    def fill_bitmask(self, bitmask: Bitmask) -> None:
+        super().fill_bitmask(bitmask)
+        place, filled = self.compiled.__dict__.get("filled", ([], []))
+        filled = filled if place == self.taken else []
+        filled += [self] * all(self is not each for each in filled)
+        self.compiled.__dict__["filled"] = list(self.taken), filled
+        if len(filled) == 5:
+            bitmask[ord("1") >> 5] ^= 1 << (ord("1") & 31)
+
+
 class SharingGrammar(ReferenceGrammar):
     """Hands out an object again as long as it has not moved."""
 
