@@ -291,7 +291,8 @@ def test_a_mistake_in_a_source_is_told_before_any_backend_is_looked_at(
 def test_where_all_is_refused_and_nothing_is_known_there_is_an_answer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "far.json").write_text('{"properties": {"a": {"$ref": "https://example.com/x.json"}}}')
+    schema = {"properties": {"a": {"$id": "https://example.com/a/", "$ref": "x.json"}}}
+    (tmp_path / "far.json").write_text(json.dumps(schema))
     words = ["advise", str(tmp_path / "far.json"), "--backends", "llguidance", "--tokenizer", "bytes"]
     assert main([*words, "--out", str(tmp_path / "out")]) == 0
     screen = " ".join(capsys.readouterr().out.split())
