@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -24,7 +25,7 @@ import gpu_smoke
 import gpu_store
 import pytest
 from decode_runs import Played, decoding
-from gpu_plan import MIXED, SMOKE_SECONDS, Cell, Kind, Plan, plan_of
+from gpu_plan import MIXED, PARTS, SMOKE_SECONDS, Cell, Kind, Plan, plan_of
 from gpu_records import ENVIRONMENT, store
 from places import ROOT
 from report_folders import write_decoding
@@ -490,3 +491,29 @@ def test_a_backend_that_is_not_to_be_had_is_refused_before_anything_is_measured(
     monkeypatch.setattr(gpu_machine, "installed_version", lambda _: None)
     with pytest.raises(BadInput, match='"llguidance" has no version here'):
         gpu_machine.check_backend("llguidance")
+
+
+# ----------------------------------------------------------------------------------------- what the page says
+
+
+def test_the_calls_for_one_lease_fit_into_it() -> None:
+    """But for the last cell of each call, which is begun if there is time."""
+    page = (ROOT / "docs" / "gpu.md").read_text("utf-8")
+    calls = re.findall(
+        r"--within (\d+) --cells (\S+) (.+)", page.partition("### One lease of 900 seconds")[2]
+    )
+    plan, whole = plan_of("cuda"), 0.0
+    known = {cell.name: cell for part in PARTS for cell in plan.cells(part)}
+    assert len(calls) == 2
+    for within, names, parts in calls:
+        cells = [known[name] for name in names.split(",")]
+        asked = dict(part.split("=") for part in parts.split())
+        assert {cell.part for cell in cells} == asked.keys() - {"smoke"}
+        for part in asked.keys() - {"smoke"}:
+            first = next(cell for cell in cells if cell.part == part)
+            assert first.seconds <= float(asked[part])
+        smoke = float(asked.get("smoke", SMOKE_SECONDS))
+        first_ones = sum(cell.seconds for cell in cells[:-1])
+        assert 50 + smoke + first_ones + 20 <= float(within) < 600
+        whole += float(within)
+    assert whole + 100 + 10 <= 900
