@@ -61,10 +61,14 @@ class CaseDifferences:
     """All parts by their places, those that we did not measure too."""
     looked: frozenset[str] = frozenset()
     """The checks that passed or failed; the others say nothing."""
-    unjudged: frozenset[str] = frozenset()
+    unjudged: set[str] = field(default_factory=set)
     """The parts of which nobody knows whether the instance is valid: they say nothing of the verdict."""
     unmeasured: int = 0
     """Parts that are missing through our fault."""
+    placed: set[str] = field(default_factory=set)
+    """The parts that have a place."""
+    of_name: Counter[str] = field(default_factory=Counter)
+    """How many parts have a place under each name."""
     is_cut_off: bool = False
     """Did its checks end with a missed deadline, so that the further ones were not made?"""
 
@@ -76,10 +80,11 @@ class CaseDifferences:
     def place(self, row: Row) -> None:
         """Give the row's part its place, if it has none."""
         part = part_of(row)
-        if part not in self.places.values():
+        if part not in self.placed:
             nameless = _part(row, "instance")
-            earlier = sum(name == nameless for name, _ in self.places)
-            self.places[nameless, earlier] = part
+            self.places[nameless, self.of_name[nameless]] = part
+            self.of_name[nameless] += 1
+            self.placed.add(part)
 
     def shown(self, place: Place, others: CaseDifferences) -> Faults | None:
         """Returns what is wrong with the part at that place, without the checks that only one of the two
@@ -207,7 +212,7 @@ def add_outcome(by_key: dict[Key, CaseDifferences], row: Row) -> None:
     case.parts[part] = case.parts.get(part, frozenset()) | faults
     case.documented[part] = case.documented.get(part, frozenset()) | documented
     if row.mode != CHECKS_MODE and row.valid is None:
-        case.unjudged |= {part}
+        case.unjudged.add(part)
 
 
 def outcomes(rows: Iterable[Row]) -> dict[Key, CaseDifferences]:

@@ -18,7 +18,7 @@ from harness.checks.documents import TOKENS_LEAD
 from harness.oracle.judge.second import violated_constraint
 from harness.outcomes.answer import Answer, CaseAnswer, evidence, read_answer, risks_by_backend, words
 from harness.outcomes.answer.backends import Costs
-from harness.outcomes.answer.cases import Proof
+from harness.outcomes.answer.cases import LAST_INSTANCE, Proof
 from harness.outcomes.answer.certainty import RIGHT_OUTPUT
 from harness.outcomes.case_state import FAILED, CaseState
 from harness.outcomes.outcome import CaseRows, counts_of
@@ -329,6 +329,14 @@ def test_the_certainty_says_how_many_cases_were_judged_and_by_what(
     answer = _answer(synthetic, tmp_path, [{}, IGNORES, {"valid": None}], [{}, IGNORES, {"valid": None}])
     assert answer.certainty[0] == "2 of 3 schemas were judged, by 1 valid and 1 invalid output."
     assert answer.certainty[2].startswith("1 schema could not be judged, though alpha compiles it: there is ")
+
+
+def test_where_a_case_has_more_outputs_than_are_told_apart_there_are_at_least_so_many(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    most = {"instance": LAST_INSTANCE, "instance_name": "last"}
+    answer = _answer(synthetic, tmp_path, [most, IGNORES], [most, IGNORES])
+    assert answer.certainty[0] == "2 of 2 schemas were judged, by at least 1 valid and 1 invalid output."
 
 
 def test_only_outputs_that_the_best_one_walked_judged_it(synthetic: ModuleType, tmp_path: Path) -> None:

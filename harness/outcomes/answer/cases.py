@@ -81,6 +81,12 @@ def number_of(instances: Instances | None) -> int:
     return sum(bits.bit_count() for bits in (instances or {}).values())
 
 
+def at_least(instances: Instances | None) -> str:
+    """Returns the words before their number where there may be more of them: in a case with so many that the
+    last of them count as one."""
+    return "at least " if any(bits >> LAST_INSTANCE for bits in (instances or {}).values()) else ""
+
+
 @dataclass(frozen=True)
 class Proof:
     """One thing that shows why a case is refused or goes wrong."""

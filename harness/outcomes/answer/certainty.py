@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from harness.checks import category, made
 from harness.outcomes.answer.backends import BackendAnswer, lost_to_us
-from harness.outcomes.answer.cases import CaseKey, Proofs, number_of
+from harness.outcomes.answer.cases import CaseKey, Proofs, at_least, number_of
 from harness.outcomes.answer.words import ids, let_through, lost_line, more_is_right
 from harness.outcomes.case_state import CaseState
 from harness.text import counted, listed
@@ -111,9 +111,11 @@ def grounds(
     judged = [backend for backend in backends if backend.counts.judged and not backend.is_control]
     total = best.counts.cases
     by = []
-    valid, invalid = number_of(proofs.valid.get(best.key)), number_of(proofs.invalid.get(best.key))
+    right, wrong = proofs.valid.get(best.key), proofs.invalid.get(best.key)
+    valid, invalid = number_of(right), number_of(wrong)
     if valid or invalid:
-        by.append(f"{valid:,} valid and {counted(invalid, 'invalid output')}")
+        outputs = counted(invalid, "invalid output")
+        by.append(f"{at_least(right)}{valid:,} valid and {at_least(wrong)}{outputs}")
     if compared := proofs.masks_compared.get(best.key):
         number = counted(len(compared), noun)
         by.append(f"whole masks of {number} compared with an exact reference")

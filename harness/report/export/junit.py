@@ -20,6 +20,9 @@ from harness.text import counted, one_line
 MOST_TOLD = 200
 """Cases without a failure that a test suite's output tells of at most, of each kind."""
 
+LISTED = ("failed", "refused")
+"""The outcomes of cases that have a test case of their own."""
+
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -29,14 +32,12 @@ def files(result: Result) -> dict[str, str]:
         "testsuites", name=_fit(f"grammarbench {result.run}{f', {result.sample}' if result.sample else ''}")
     )
     tests = failures = skipped = 0
+    failing: dict[tuple[str, str], list[Failing]] = {}
+    for failing_case in result.failing:
+        failing.setdefault((failing_case.arm, failing_case.suite), []).append(failing_case)
+    arms = {arm.name: arm for arm in result.arms}
     for count in result.counts:
-        mine = [
-            failing_case
-            for failing_case in result.failing
-            if (failing_case.arm, failing_case.suite) == (count.arm, count.suite)
-        ]
-        arm = next(arm for arm in result.arms if arm.name == count.arm)
-        suite = _suite(result, arm, count, mine)
+        suite = _suite(result, arms[count.arm], count, failing.get((count.arm, count.suite), []))
         root.append(suite)
         tests, failures, skipped = (
             total + int(suite.get(name, "0"))
@@ -57,8 +58,8 @@ def files(result: Result) -> dict[str, str]:
 
 
 def _suite(result: Result, arm: Arm, count: Counts, mine: list[Failing]) -> xml.Element:
-    listed = [failing_case for failing_case in mine if failing_case.outcome in ("failed", "refused")]
-    documented = [failing_case for failing_case in mine if failing_case not in listed]
+    listed = [failing_case for failing_case in mine if failing_case.outcome in LISTED]
+    documented = [failing_case for failing_case in mine if failing_case.outcome not in LISTED]
     silent = [
         (count.not_judged, "not judged: no instance with a known verdict"),
         (count.not_measured, "not measured: a part is missing through our fault"),

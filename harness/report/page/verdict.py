@@ -68,7 +68,7 @@ class PageVerdict:
 
 def verdict(inputs: Inputs) -> PageVerdict:
     """Returns the verdict on everything on the page together: the worst word holds."""
-    changes: list[Change] = []
+    found: dict[Change, None] = {}
     gates: list[Gate] = []
     baselines: list[str] = []
     reasons: list[str] = []
@@ -77,7 +77,7 @@ def verdict(inputs: Inputs) -> PageVerdict:
         for gate, found_changes in _held(inputs, reasons):
             gates.append(gate)
             baselines.append(gate.against)
-            changes += [change for change in found_changes if change not in changes]
+            found |= dict.fromkeys(found_changes)
     word = _word(inputs, gates, bool(missing), bool(reasons))
     reasons += [f"{part} has no end" if why == NO_END else f"{part}: {why}" for part, why in missing.items()][
         :LINES
@@ -85,7 +85,7 @@ def verdict(inputs: Inputs) -> PageVerdict:
     reasons += [reason for gate in gates for reason in gate.reasons]
     order = {"worse": 0, "other": 1, "better": 2}
     glyphs = {"worse": "↘", "other": "↔", "better": "↗"}
-    changes.sort(key=lambda change: order[change.kind])
+    changes = sorted(found, key=lambda change: order[change.kind])
     shown = tuple(
         (glyphs[change.kind], short(f"{change.arm}: {change.what}", 240)) for change in changes[:LINES]
     )
