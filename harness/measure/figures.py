@@ -222,8 +222,8 @@ class Figures:
         return [np.median(np.stack(of_case), axis=0) for of_case in passes if of_case]
 
     def jitter(self, arm: str, traces: Iterable[Trace]) -> list[float]:
-        """Returns, for each case, the slowest pass over the fastest: noise that the machine added, not a
-        figure of the backend's."""
+        """Returns, for each case, the slowest pass over the fastest: noise that the machine added, or a slow
+        path that the backend takes now and then. Nothing is concluded from it."""
         slots = (self.by_arm.get(arm, {}).get(trace.case_id, {}) for trace in traces)
         sums = (
             np.concatenate([slot.sums.sum(axis=1) for slot in of_case.values()])

@@ -16,6 +16,8 @@ from harness.outcomes import outcome
 from harness.outcomes.summary import ArmKey, arm_key
 from harness.rows.row import BROKEN, CHECKS_MODE, OUT_OF_TIME, Row
 from harness.rows.store import read_info, read_rows
+from harness.running.case_rows import LOST
+from harness.running.endings import CHANGED, LEFT
 
 CATEGORIES = (
     "breakage", "verdicts", "masks", "special tokens", "UTF-8", "tokenization", "going back", "life cycle",
@@ -88,7 +90,12 @@ def _of_row(row: Row) -> Iterator[tuple[Fault, bool]]:
     part only."""
     for fault in outcome.faults(row):
         if fault.finding is not None:
-            about = category(fault.finding.check) or ("masks" if row.mode != CHECKS_MODE else "")
+            of_its_process = "life cycle" if fault.finding.check in (LEFT, CHANGED, LOST) else ""
+            about = (
+                category(fault.finding.check)
+                or of_its_process
+                or ("masks" if row.mode != CHECKS_MODE else "")
+            )
             yield (
                 Fault(about, fault.finding.check[:80].replace("_", " "), fault.finding.cause[:40]),
                 fault.finding.documented,

@@ -82,3 +82,11 @@ def test_the_frame_has_a_column_for_each_arm(synthetic: ModuleType, tmp_path: Pa
     frame = fault_frame(path)
     assert list(frame.columns) == ["category", "fault", "cause", "alpha 1.2.3 tiny"]
     assert frame["alpha 1.2.3 tiny"].tolist() == ["1"] and len(frame["fault"][0]) == 80
+
+
+def test_what_befalls_a_process_is_no_fault_of_masks(synthetic: ModuleType) -> None:
+    """A recursion limit that was raised stood under *masks*."""
+    names = ("changed_its_process", "left_process_behind", "lost_after_walk", "mask_accept_mismatch")
+    row = synthetic.row(findings=tuple(Finding(name, None, "x") for name in names))
+    about = {fault.fault.replace(" ", "_"): fault.category for fault in faults(iter([row]))}
+    assert about == dict.fromkeys(names[:3], "life cycle") | {"mask_accept_mismatch": "masks"}

@@ -68,7 +68,7 @@ def _of_set(figures: Figures, arm: str, traces: Sequence[Trace]) -> Iterator[dic
             yield _line(f"fill at tokens {low} to {min(high, max(map(len, steps))) - 1}, warm", "ns", here)
     jitter = figures.jitter(arm, traces)
     yield _line(
-        "spread of passes, largest over smallest (noise, not structure)",
+        "slowest pass over the fastest (noise, or a rare slow path)",
         "ratio",
         [np.array([value]) for value in jitter],
     )
