@@ -196,7 +196,7 @@ def _row_of_no_walk(work: Work, task: Task, number: int | None) -> Row:
         stopped_at=None,
         tokens=0,
         bytes=len(instance.content) if instance else 0,
-        grammar_bytes=len(case.grammar.text.encode("utf-8", "surrogatepass")),
+        grammar_bytes=task.grammar_bytes,
         compile_ns=task.compiled["compile_ns"] if task.compiled else None,
         matcher_new_ns=None,
         first_fill_ns=None,

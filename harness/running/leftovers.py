@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,8 +23,26 @@ OF_A_RUN = (CASES_FILE, EXPERIMENT, ROWS, SAMPLES, SESSIONS)
 BEGINNING = b'{"kind":"run",'
 """The beginning of a run's first line."""
 
+DRAFT_BYTES = 4
+DRAFT = re.compile(rf"cases\.[0-9a-f]{{{2 * DRAFT_BYTES}}}\.new")
+"""The name of a plan while it is written."""
+CASE_BEGINNING = b'{"suite":'
+"""The beginning of each line of a plan."""
+
 HEAD_BYTES = 4096
 """How much of a file is looked at to tell whether we wrote it."""
+
+
+def new_draft(folder: Path) -> Path:
+    """Returns the path at which a plan is drafted in a folder that is ours, and deletes the drafts of runs
+    that were killed while they planned."""
+    for path in folder.glob("cases.*.new"):
+        if DRAFT.fullmatch(path.name) and path.is_file() and not path.is_symlink():
+            with path.open("rb") as file:
+                head = file.read(len(CASE_BEGINNING))
+            if CASE_BEGINNING.startswith(head):
+                path.unlink()
+    return folder / f"cases.{secrets.token_hex(DRAFT_BYTES)}.new"
 
 
 def refuse_strangers(

@@ -5,7 +5,6 @@ walked, finished.
 from __future__ import annotations
 
 import os
-import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -44,7 +43,7 @@ from harness.rows.store import has_begun, read_info, refuse_published
 from harness.rows.writer import Writer
 from harness.running.coordinator import run_all
 from harness.running.experiment import write_experiment
-from harness.running.leftovers import OF_A_RUN, refuse_strangers
+from harness.running.leftovers import OF_A_RUN, new_draft, refuse_strangers
 from harness.running.limits import MEMORY_GB, Limits, memory_notes
 from harness.running.looking import look_at
 from harness.running.planned_cases import put_back
@@ -188,7 +187,7 @@ def _walk_prepared(
     profile = PROFILES[request.profile]
     if request.cases_of_ours is not None:
         profile = replace(profile, cases_of_ours=request.cases_of_ours)
-    draft = folder / f"cases.{secrets.token_hex(4)}.new"
+    draft = new_draft(folder)
     try:
         with named_where_full(folder / CASES_FILE):
             plan = _plan(prepared, profile, draft, say)

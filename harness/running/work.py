@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -168,6 +169,11 @@ class Task:
     case."""
     strangers: int = 0
     """Answers that came from another process than the child."""
+
+    @cached_property
+    def grammar_bytes(self) -> int:
+        """Returns the size of the grammar, which each row of the case has: once, as it may have megabytes."""
+        return len(self.case.grammar.text.encode("utf-8", "surrogatepass"))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from harness.rows.sessions import add_session
 from harness.rows.store import read_end, read_info
 from harness.rows.writer import Writer
 from harness.running.experiment import HEAD
-from harness.running.leftovers import OF_A_RUN
+from harness.running.leftovers import CASE_BEGINNING, OF_A_RUN
 
 SUITE = '{"suite": "mine", "version": "7"}\n{"regex": "a", "tests": [{"text": "a", "valid": true}]}\n'
 OPTIONS = ("--backends", "unconstrained", "--vocabularies", "bytes")
@@ -181,3 +181,24 @@ def test_a_run_that_another_process_wrote_meanwhile_is_left_alone(
         assert "holds a run already" in capsys.readouterr().err
         assert read_info(folder).arms == ARMS[:1]
         (folder / "rows.jsonl").unlink()
+
+
+def test_plans_of_killed_runs_are_deleted_and_nothing_else(folder: Path) -> None:
+    ours = [folder / "cases.0123abcd.new", folder / "cases.4567ef89.new"]
+    ours[0].write_bytes(CASE_BEGINNING + b'"mine","version":"7"')
+    ours[1].write_bytes(b"")
+    others = [folder / name for name in ("cases.0123abcd.new.txt", "cases.old.new", "cases.99999999.new")]
+    for path in others:
+        path.write_text("of somebody")
+    target = folder.parent / "target"
+    target.write_bytes(CASE_BEGINNING)
+    (link := folder / "cases.aaaaaaaa.new").symlink_to(target)
+    for more in ([], ["--resume"]):
+        if more:
+            rows = folder / "rows.jsonl"
+            rows.write_bytes(b"".join(rows.read_bytes().splitlines(keepends=True)[:-1]))
+            ours[0].write_bytes(CASE_BEGINNING)
+        assert main([*walk(folder.parent / "suite.jsonl", folder), *more]) == OK
+        assert not any(path.exists() for path in ours) and read_end(folder) is not None
+    assert all(path.read_text() == "of somebody" for path in others) and link.is_symlink() and target.exists()
+    assert (folder / "cases.jsonl").read_bytes().startswith(CASE_BEGINNING)
