@@ -105,7 +105,7 @@ def _refuse(path: Path) -> None:
 def _write(path: Path, script: str, *, is_answer_json: bool) -> None:
     """Writes the script, unless it is empty, and says which of the two happened. Raises BadInput."""
     if not script:
-        say(f"no script was written to {path}: there is none that shows this")
+        say(f"no script was written to {path}: there is none, and the answer says why")
         return
     try:
         write_whole(path, script.encode("utf-8", "backslashreplace"))

@@ -142,7 +142,7 @@ def test_a_crash_is_shown_and_shrunk(run: Path) -> None:
     small = shrink_failure(failure)
     assert small.shown and small.grammar.text == "boom" and small.script == ""
     text = show_shrunk(failure, small, shrunk_script(small))
-    assert "crash SIGSEGV in fill" in text and "there is no script" in text
+    assert "crash SIGSEGV in fill" in text and "there is no script: the adapter brings none\n" in text
     assert "instance, of unknown validity:" in text and shrunk_to_json(failure, small, "")["valid"] is None
 
 

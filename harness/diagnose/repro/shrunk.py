@@ -80,9 +80,18 @@ def show_shrunk(failure: Failure, shrunk: Shrunk, script: str) -> str:
         indented(shrunk.grammar.text),
         f"instance, {validity_words(shrunk.valid)}:" if shrunk.content is not None else "no instance",
         indented((shrunk.content or b"").decode("utf-8", "backslashreplace")),
-        *with_script(script, "the adapter brings none, or the walk has a special token"),
+        *with_script(script, _why_no_script(shrunk)),
     ]
     return "\n".join(lines)
+
+
+def _why_no_script(shrunk: Shrunk) -> str:
+    """Returns why there is no script, where there is none: a walk that has no bytes may be one that no script
+    can name."""
+    has_walk = bool(shrunk.walk) or shrunk.ends
+    return (
+        "the adapter brings none" if has_walk else "the adapter brings none, or the walk has a special token"
+    )
 
 
 def _why_not_smaller(shrunk: Shrunk) -> str:
