@@ -38,7 +38,8 @@ def looked_at(folder: Path, python: str, projects: Sequence[str]) -> dict[str, s
         if project in brought:
             raise Unfit(f"{folder} has two wheels of {project} ({brought[project]} and {version}); {refill}")
         if not fits(tag, abi, python):
-            raise Unfit(f"{wheel} is not for Python {python}; PYTHON_OF_WHEELS={python}, {refill}")
+            filled = refill.replace("gpu.sh", f"PYTHON_OF_WHEELS={python} gpu.sh")
+            raise Unfit(f"{wheel} is not for Python {python}; {filled}")
         brought[project] = version
     if not brought:
         raise Unfit(f"{folder} holds no wheel; where pip reaches an index: gpu.sh wheels {folder}")

@@ -93,7 +93,7 @@ def test_wheels_of_other_versions_than_a_folder_has_are_refused_before_anything_
             "py3-none-any",
             "xgrammar-9-cp39-cp39-any.whl is not for Python 3.12",
         ),
-        (["xgrammar-9-cp313-abi3-any.whl"], "py3-none-any", "is not for Python 3.12"),
+        (["xgrammar-9-cp313-abi3-any.whl"], "py3-none-any", "*.whl; PYTHON_OF_WHEELS=3.12 gpu.sh wheels "),
         (["xgrammar.whl"], "py3-none-any", "xgrammar.whl has no name of a wheel"),
         (["torch-2"], "py2.py3-none-any", ""),
         (["xgrammar-9-cp39-abi3-any.whl", "rpds_py-9-1-cp312-cp312-any.whl"], "py3-none-any", ""),
