@@ -13,7 +13,7 @@ from harness.errors import BadInput
 GRAMMARS: dict[str, Dialect] = {".lark": "lark", ".gbnf": "ebnf", ".ebnf": "ebnf"}
 """The dialect of a grammar by how the file's name ends, in lower case."""
 ROOT = re.compile(r"^[ \t]*root[ \t]*::=", re.MULTILINE)
-"""The first rule of llama.cpp's GBNF and of xgrammar's EBNF."""
+"""The first rule of GBNF and of the common form of EBNF."""
 
 
 def case_of_grammar(path: Path, text: str) -> Case:
