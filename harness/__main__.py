@@ -1,5 +1,6 @@
 """The program: `grammarbench`, and `python -m harness`."""
 
+import signal
 import sys
 
 
@@ -11,6 +12,7 @@ def main() -> int:
 
         return run_command()
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever presses it three times has been heard
         from harness.errors import INCOMPLETE
 
         print("grammarbench: interrupted", file=sys.stderr)

@@ -153,9 +153,10 @@ def _run(arguments: Sequence[str] | None) -> int:
     except BaseException as error:
         if (end := _interruption(error)) is None:
             raise
-        stored = STORED if _has_begun(options) else ""
-        going_on = _going_on(options) if stored or hasattr(end, "__notes__") else ""
-        return _complain(f"{_told(end)}{stored}{going_on}", INCOMPLETE)
+        with _undisturbed():
+            stored = STORED if _has_begun(options) else ""
+            going_on = _going_on(options) if stored or hasattr(end, "__notes__") else ""
+            return _complain(f"{_told(end)}{stored}{going_on}", INCOMPLETE)
 
 
 def refuse_two_meanings(named: Sequence[str] | None, options: argparse.Namespace) -> None:
@@ -233,6 +234,20 @@ def _complain(text: str, code: int) -> int:
     """Prints one line on stderr; returns the exit code that goes with it."""
     print(f"grammarbench: {one_line(text)}", file=sys.stderr)
     return code
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Lets what is said of an interruption be said, where Ctrl-C is pressed once more."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        if before is not None:  # None: who set it is no Python
+            signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

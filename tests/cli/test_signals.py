@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import signal
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from typing import NoReturn
 import pytest
 from synthetic import ARMS, info, row, write_run
 
+from harness.__main__ import main as run_program
 from harness.cli import main as cli
 from harness.cli.main import main
 from harness.errors import INCOMPLETE, OK
@@ -51,6 +53,29 @@ def test_a_command_that_is_interrupted_before_it_measured_says_no_more(
     monkeypatch.setattr("harness.cli.table.emit", interrupted)
     for each in (words, ["table", run, "summary"]):
         assert said(each) == "grammarbench: interrupted"
+
+
+class Impatient(io.StringIO):
+    """Where what is said comes with another Ctrl-C."""
+
+    def write(self, text: str) -> int:
+        signal.raise_signal(signal.SIGINT)
+        return super().write(text)
+
+
+@pytest.mark.parametrize("where", ["harness.cli.main.refuse_special_files", "harness.cli.main._run"])
+def test_ctrl_c_that_is_pressed_again_takes_nothing_from_what_is_said(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(where, interrupted)
+    monkeypatch.setattr("sys.argv", ["grammarbench", "list", "suites"])
+    monkeypatch.setattr("sys.stderr", impatient := Impatient())
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        assert run_program() == INCOMPLETE
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert impatient.getvalue() == "grammarbench: interrupted\n"
 
 
 def test_an_interruption_that_python_makes_another_error_of_is_one(
