@@ -9,10 +9,13 @@ def main() -> int:
     being imported; once a command runs, `harness.cli.main` says what became of it."""
     try:
         from harness.cli.main import main as run_command
+        from harness.errors import INCOMPLETE
 
-        return run_command()
+        if (code := run_command()) == INCOMPLETE:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever presses it three times has been heard
+        return code
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever presses it three times has been heard
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         from harness.errors import INCOMPLETE
 
         print("grammarbench: interrupted", file=sys.stderr)

@@ -73,6 +73,7 @@ def test_ctrl_c_that_is_pressed_again_takes_nothing_from_what_is_said(
     before = signal.getsignal(signal.SIGINT)
     try:
         assert run_program() == INCOMPLETE
+        signal.raise_signal(signal.SIGINT)  # while the interpreter ends
     finally:
         signal.signal(signal.SIGINT, before)
     assert impatient.getvalue() == "grammarbench: interrupted\n"
