@@ -152,7 +152,7 @@ def test_the_report_is_one_page(stored: Path, command: Command) -> None:
 
 def test_repro_shows_the_failure_and_a_script_that_shows_it_too(stored: Path) -> None:
     done = grammarbench(
-        "repro", stored, "small: month", "--backends", "xgrammar", "--instance", 1, cwd=stored
+        "repro", stored, "small: month", "--backends", "llguidance", "--instance", 1, cwd=stored
     )
     assert done.returncode == 0, done.stderr
     assert (
@@ -303,7 +303,7 @@ BAD: dict[str, tuple[list[str], str]] = {
         '"newest" is no version of llguidance',
     ),
     "option": (["run", "small.json", "--backends", "llguidance:thread=1"], 'did you mean "threads"?'),
-    "value": (["run", "small.json", "--backends", "xgrammar:whitespace=none"], "any"),
+    "value": (["run", "small.json", "--backends", "llguidance:whitespace=none"], "any"),
     "vocabulary": (
         ["run", "small.json", "--backends", "unconstrained", "--vocabularies", "teken"],
         'did you mean "tekken"?',

@@ -253,6 +253,7 @@ def test_a_browser_runs_nothing_of_theirs(out: Path, tmp_path: Path) -> None:
 
 
 SLEEPER = """
+import os
 import time
 from harness.adapters.unconstrained import *
 from harness.adapters import unconstrained
@@ -260,7 +261,7 @@ from harness import Adapter
 Base = next(each for each in vars(unconstrained).values() if isinstance(each, type) and issubclass(each, Adapter) and each is not Adapter)
 class Slow(Base):
     def compile(self, grammar):
-        time.sleep(0.7)
+        time.sleep(float(os.environ.get("SLEEPS", "0")))
         return super().compile(grammar)
 """  # noqa: E501
 
@@ -293,7 +294,7 @@ def test_a_run_that_is_ended_keeps_its_rows_and_goes_on(sent: signal.Signals, tm
     process = subprocess.Popen(
         words,
         cwd=tmp_path,
-        env=environment,
+        env=environment | {"SLEEPS": "0.7"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
