@@ -18,7 +18,7 @@ from harness.running.limits import Limits
 from harness.running.progress import RunProgress
 from harness.text import counted
 
-CASES_FOR_A_SECOND_WALK = 100
+CASES_FOR_A_SECOND_WALK = 200
 """Of how many cases one is walked a second time for being wrong, where such cases were wrong alone too."""
 
 

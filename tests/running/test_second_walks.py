@@ -65,7 +65,7 @@ def test_where_a_new_process_would_load_the_backend_it_is_not_asked(tmp_path: Pa
     assert verdict(rows["second", 1].status, False, rows["second", 1].accepted) == "under_constrained"
 
 
-def test_what_is_wrong_alone_too_is_walked_twice_once_in_a_hundred_cases(
+def test_what_is_wrong_alone_too_is_walked_twice_once_in_so_many_cases(
     tmp_path: Path, asked: list[str]
 ) -> None:
     count = CASES_FOR_A_SECOND_WALK + 20
