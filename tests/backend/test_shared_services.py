@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
-from shared_services import LOADERS, services_are_shared
+from places import SUPPORT
+from shared_services import DESCRIBES, LOADERS, services_are_shared
 
+from harness.backend.describe import describe
 from harness.backend.process.service import Service
 
 
@@ -49,3 +52,51 @@ def test_what_a_library_has_left_there_ends_no_sharing_after_its_module(
     assert process_of_one() != process_of_one()
     take_environment()  # as before each module
     assert process_of_one() == process_of_one()
+
+
+# --- the look at backends
+
+
+@pytest.fixture
+def looked(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """Returns what describes these backends, and returns the process that has looked at them."""
+    asked: list[int] = []
+    sharing = Service.ask
+
+    def ask(service: Service, *rest: object, **options: float) -> object:
+        answer = sharing(service, *rest, **options)  # type: ignore[arg-type]
+        assert service.loader == DESCRIBES and service._process is not None
+        asked.append(service._process.popen.pid)
+        return answer
+
+    def look(*backends: str) -> int:
+        with monkeypatch.context() as patch:
+            patch.setattr(Service, "ask", ask)
+            found = describe(backends, ["bytes"])
+        assert [arm.backend for arm in found.arms] == list(backends)
+        return asked[-1]
+
+    return look
+
+
+def test_one_process_looks_at_our_backends_for_run_after_run(
+    take_environment: Callable[[], None], looked: Callable[..., int]
+) -> None:
+    assert looked("reference") == looked("unconstrained", "reference")
+
+
+def test_a_look_at_another_backend_or_a_file_has_a_process_of_its_own(
+    take_environment: Callable[[], None],
+    looked: Callable[..., int],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(SUPPORT))
+    shared = looked("reference")
+    assert looked("reference", "miniatures:Reference") != shared
+    monkeypatch.chdir(tmp_path)
+    assert looked("reference") == shared
+    (tmp_path / "bytes").mkdir()
+    assert looked("reference") != shared
+    (tmp_path / "bytes").rmdir()
+    assert looked("reference") == shared

@@ -1,5 +1,6 @@
-"""Judges, generators and validators of one test after another in the same processes, as all cases of a run
-have them."""
+"""Judges, generators, rewriters and validators of one test after another in the same processes, as all cases
+of a run have them; and what looks at our backends, which would import PyTorch anew for each of xgrammar.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +23,15 @@ from harness.backend.process.service import Service
 LOADERS = (
     "harness.oracle.judge.handler:open_judge",
     "harness.cases.generated.handler:open_generator",
+    "harness.cases.rewrites.handler:open_rewriter",
     "harness.diagnose.repro.evidence:open_validators",
 )
 """Services of our own code alone, which keep nothing of one question for the next one."""
+
+DESCRIBES = "harness.backend.describe:open_service"
+"""The service that looks at the backends of a run."""
+HARMLESS = {"llguidance", "lm-format-enforcer", "outlines-core", "reference", "unconstrained", "xgrammar"}
+"""Backends that leave nothing behind in the process that looks at them."""
 
 MAKE, ASK, CLOSE = Service.__init__, Service.ask, Service.close
 
@@ -60,10 +67,12 @@ def services_are_shared() -> Iterator[Callable[[], None]]:
 
     def starting(service: Service, loader: str, *rest: Any, **options: Any) -> None:
         MAKE(service, loader, *rest, **options)
-        if loader not in LOADERS or threading.current_thread() is not threading.main_thread():
-            return
-        what = loader, _environment()
-        if what[1] not in shared:
+        if loader in LOADERS:
+            take_process(service)
+
+    def take_process(service: Service) -> None:
+        what = service.loader, _environment()
+        if threading.current_thread() is not threading.main_thread() or what[1] not in shared:
             return
         for process in [process for process in idle if begun[process] == what]:
             idle.remove(process)
@@ -76,6 +85,8 @@ def services_are_shared() -> Iterator[Callable[[], None]]:
         begun[service._process] = what
 
     def noted(service: Service, message: Mapping[str, Any], blob: bytes = b"", *, seconds: float) -> Answer:
+        if service.loader == DESCRIBES and service._process is None and _leaves_nothing(service, message):
+            take_process(service)
         process = service._process
         if process is not None:
             unsettled.add(process)
@@ -101,6 +112,19 @@ def services_are_shared() -> Iterator[Callable[[], None]]:
         yield take_environment
     for process in idle:
         process.close()
+
+
+def _leaves_nothing(service: Service, message: Mapping[str, Any]) -> bool:
+    """Is this a question to `DESCRIBES` after which its process is as before, and whose answer is the same
+    from every folder? One about harmless backends alone, or about the classes of those that are installed."""
+    named = message.get("specs") or message.get("names") or ()
+    vocabularies = message.get("vocabularies") or ()
+    return (
+        service.python == sys.executable
+        and "name" not in message
+        and all(spec.partition(":")[0].replace("_", "-") in HARMLESS for spec in named)
+        and not any(":" in name or os.path.exists(name) for name in vocabularies)
+    )
 
 
 def _environment() -> dict[str, str]:
