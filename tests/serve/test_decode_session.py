@@ -97,14 +97,17 @@ def requests_of(decoded: Decoding, arms: tuple[str, ...]) -> list[Judged]:
     return [each for arm in arms for batch in runs(decoded, arm) for each in batch.completed]
 
 
-def test_a_model_that_is_not_accepted_ends_a_decoding_before_its_first_run(tmp_path: Path) -> None:
+def test_a_model_that_is_not_accepted_ends_a_decoding_before_its_first_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_module, "Service", Here)
     asked: list[str] = []
 
     def refuses(model: Mapping[str, Any]) -> None:
         asked.append(model["name"])
         raise BadInput("not with this one")
 
-    with pytest.raises(BadInput, match="not with this one"):
+    with an_arm_in_this_process(), pytest.raises(BadInput, match="not with this one"):
         decode(request(("all_forced",), REAL[0], tmp_path / "out", accepts=refuses), lambda _: None)
     assert asked == ["tiny"]
     assert not list((tmp_path / "out").iterdir()), "a record of nothing would be in the way of the next try"
@@ -345,18 +348,27 @@ def test_settings_of_ones_own_and_an_arm_once_more(tmp_path: Path) -> None:
     }
 
 
-class InThisProcess(Scripted):
-    """A service whose arm is in this process, with a model that captures its passes by a stand-in for
-    torch.cuda. In the warm constrained runs of these numbers, from 1, all passes are captured anew."""
-
-    patch: ClassVar[pytest.MonkeyPatch]
-    anew: ClassVar[Container[int]]
-    runner: Static
+class Here(Scripted):
+    """A service whose arm is in this process, which has imported what the arm needs."""
 
     def __init__(self, _: str, arguments: dict[str, Any], *_rest: object, **__: object) -> None:
         super().__init__()
         self.handler, self.description = load_arm(**arguments)
-        self.asked = 0
+
+    def ask(
+        self, message: dict[str, Any], blob: bytes = b"", *, seconds: float
+    ) -> tuple[dict[str, Any], bytes]:
+        return self.handler(message, blob)
+
+
+class InThisProcess(Here):
+    """Such a one with a model that captures its passes by a stand-in for torch.cuda. In the warm constrained
+    runs of these numbers, from 1, all passes are captured anew."""
+
+    patch: ClassVar[pytest.MonkeyPatch]
+    anew: ClassVar[Container[int]]
+    runner: Static
+    asked = 0
 
     def ask(
         self, message: dict[str, Any], blob: bytes = b"", *, seconds: float
@@ -366,7 +378,7 @@ class InThisProcess(Scripted):
             self.asked += 1
             if self.asked in self.anew:
                 self.runner.slots.clear()
-        answer = self.handler(message, blob)
+        answer = super().ask(message, blob, seconds=seconds)
         if message["op"] == "open":
             assert isinstance(self.handler, DecodeHandler)
             model = self.handler.model
