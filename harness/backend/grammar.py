@@ -75,7 +75,7 @@ class GrammarObject(ABC):
     @abstractmethod
     def fill_bitmask(self, bitmask: Bitmask) -> None:
         """Overwrites the whole bitmask: sets a bit for each token that may come next, and clears all others.
-        It is not called once end-of-sequence has been accepted, unless that was taken back."""
+        Once end-of-sequence has been accepted it allows nothing, or end-of-sequence alone, or raises."""
 
     @abstractmethod
     def accept_token(self, token: int) -> bool:
