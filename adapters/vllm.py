@@ -124,9 +124,8 @@ class VLLM(VLLMAdapter):
         self._key = import_module(f"{PLACE}.request").get_structured_output_key
         self._tokenizer: Any = huggingface_tokenizer(self.vocabulary)
         self.twins = Twins(twins(self.vocabulary))
-        outputs = SimpleNamespace(
-            disable_any_whitespace=self._is_compact, disable_additional_properties=False
-        )
+        outputs = SimpleNamespace(backend=self._name, disable_additional_properties=False)
+        outputs.disable_any_whitespace = self._is_compact
         speculative = (
             None
             if self._name == "lm-format-enforcer"
