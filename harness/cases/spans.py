@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from harness.cases.answer_forms import object_of_text
+from harness.cases.case import Literal, json_text
+from harness.cases.json_reading import parse_if_text
+from harness.errors import BadInput
 
 TOOLS = ("gen_ai.tool.definitions", "ai.prompt.tools")
 """The attributes that have all tools, as a list or as its text: OpenTelemetry's own, and the AI SDK's."""
@@ -34,21 +37,14 @@ def spans_of(value: dict[str, Any]) -> list[dict[str, Any]]:
 
 def request_of(span: dict[str, Any], where: str) -> dict[str, Any]:
     """Returns the request of which a span tells; empty if it tells of none. Raises BadInput."""
-    held = span.get("attributes")
-    if isinstance(held, list):
-        held = {str(each.get("key")): _value(each.get("value")) for each in _objects(held)}
-    if not isinstance(held, dict):
-        return {}
+    held = _attributes(span.get("attributes"), where)
     request: dict[str, Any] = {}
     for key in TOOLS:
         if held.get(key):
             request["tools"] = held[key]
-    tools: dict[int, Any] = {}
-    for key, part in held.items():
-        if found := NUMBERED.fullmatch(key):
-            number, name = int(found[1]), found[2]
-            tools[number] = part if "." in name else {"type": "function", **tools.get(number, {}), name: part}
-    if tools:
+    tools, with_schema = _numbered(held)
+    # Parameters are often not recorded, so a name alone says less of a tool than its definition.
+    if tools and (with_schema >= tools.keys() or "tools" not in request):
         request["tools"] = [tools[number] for number in sorted(tools)]
     for key in SCHEMAS:
         if held.get(key):
@@ -59,16 +55,53 @@ def request_of(span: dict[str, Any], where: str) -> dict[str, Any]:
     return {"messages": [], **request} if request else {}
 
 
+def _attributes(given: object, where: str) -> dict[str, Any]:
+    """Returns the attributes of a span by name, which OTLP has as a list; of such a list only those that are
+    read. Raises BadInput."""
+    if isinstance(given, dict):
+        return given
+    listed = {str(each.get("key")): each.get("value") for each in _objects(given)}
+    read = {*TOOLS, *SCHEMAS, *SETTINGS}
+    return {
+        key: _value(value, f'{where}: "{key}"')
+        for key, value in listed.items()
+        if key in read or NUMBERED.fullmatch(key)
+    }
+
+
+def _numbered(held: dict[str, Any]) -> tuple[dict[int, Any], set[int]]:
+    """Returns the tools whose parts are attributes of their own, by number, and the numbers of those that
+    have a schema."""
+    tools: dict[int, Any] = {}
+    with_schema = set()
+    for key, part in held.items():
+        if found := NUMBERED.fullmatch(key):
+            number, name = int(found[1]), found[2]
+            tools[number] = part if "." in name else {"type": "function", **tools.get(number, {}), name: part}
+            if name != "name" and part is not None:
+                with_schema.add(number)
+    return tools, with_schema
+
+
 def _objects(value: object) -> Iterator[dict[str, Any]]:
     return (each for each in value if isinstance(each, dict)) if isinstance(value, list) else iter(())
 
 
-def _value(held: object) -> Any:
-    """Returns the value of an attribute in OTLP; None for one that is no text and holds none."""
-    if not isinstance(held, dict):
+def _value(held: object, what: str) -> Any:
+    """Returns the value of an attribute in OTLP, or of a part of one; None for an empty one, which is null
+    there. Raises BadInput, its text starting with `what`, for a value that JSON does not have."""
+    if not isinstance(held, dict) or all(value is None for value in held.values()):
         return None
     if isinstance(several := held.get("arrayValue"), dict):
-        return [_value(each) for each in _objects(several.get("values"))]
+        return [_value(each, what) for each in _objects(several.get("values"))]
     if isinstance(members := held.get("kvlistValue"), dict):
-        return {str(each.get("key")): _value(each.get("value")) for each in _objects(members.get("values"))}
-    return held.get("stringValue", held.get("boolValue"))
+        pairs = _objects(members.get("values"))
+        return {str(each.get("key")): _value(each.get("value"), what) for each in pairs}
+    for kind, of_python in (("stringValue", str), ("boolValue", bool)):
+        if isinstance(value := held.get(kind), of_python):
+            return value
+    # An int64 is text in OTLP, and a double may be.
+    number = parse_if_text(held.get("intValue", held.get("doubleValue")), what)
+    if isinstance(number, int | float | Literal) and not isinstance(number, bool):
+        return number
+    raise BadInput(f"{what} has {json_text(held)[:60]}, which is no value of JSON; take it out")

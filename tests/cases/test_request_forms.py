@@ -226,7 +226,16 @@ def of_otlp(value: object) -> dict[str, Any]:
     """Returns the value of an attribute as OTLP's JSON has it."""
     if isinstance(value, list):
         return {"arrayValue": {"values": list(map(of_otlp, value))}}
-    return {"stringValue": value}
+    if isinstance(value, dict):
+        pairs = [{"key": key, "value": of_otlp(held)} for key, held in value.items()]
+        return {"kvlistValue": {"values": pairs}}
+    if isinstance(value, bool):
+        return {"boolValue": value}
+    if isinstance(value, int):
+        return {"intValue": str(value)}  # an int64 is text there
+    if isinstance(value, float):
+        return {"doubleValue": value}
+    return {} if value is None else {"stringValue": value}
 
 
 def exported(*spans: dict[str, Any]) -> dict[str, Any]:
@@ -283,3 +292,52 @@ def test_a_span_whose_tools_are_no_json_is_refused(tmp_path: Path) -> None:
             {"attributes": SPANS["OpenLLMetry"] | {"llm.request.functions.0.parameters": '{"type'}},
             "log.json",
         )
+
+
+def test_definitions_of_a_span_may_be_no_text_and_keep_their_numbers(tmp_path: Path) -> None:
+    properties = {
+        "stars": {"enum": [1, 2, -3, 2.5, 10**17 + 1, None, True, "1", []]},
+        "tags": {"type": "array", "maxItems": 3, "items": {}},
+    }
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    line = exported({"gen_ai.tool.definitions": [{"type": "function", "name": "x", "parameters": schema}]})
+    for written in (json.dumps(line), json.dumps(line).replace('"intValue": "3"', '"intValue": 3')):
+        (case,) = read(tmp_path, written, "log.jsonl")
+        assert case.grammar.text == json.dumps(schema)
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"bytesValue": "AA=="},
+        {"doubleValue": "NaN"},
+        {"intValue": "x"},
+        {"intValue": True},
+        {"stringValue": 5},
+    ],
+)
+def test_a_value_of_a_span_that_json_does_not_have_is_refused_where_it_is_read(
+    held: dict[str, Any], tmp_path: Path
+) -> None:
+    for key in ("gen_ai.tool.definitions", "some.other"):
+        line = exported(SPANS["Pydantic AI"])
+        listed = line["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["attributes"]
+        listed.append({"key": key, "value": {"arrayValue": {"values": [held]}}})
+        if key == "some.other":
+            assert len(read(tmp_path, line)) == 2
+        else:
+            with pytest.raises(BadInput, match=f'request 1: "{key}".* is no (value of )?JSON'):
+                read(tmp_path, line)
+
+
+def test_a_function_without_parameters_does_not_take_the_place_of_its_definition(tmp_path: Path) -> None:
+    defined = {"gen_ai.tool.definitions": json.dumps([{"type": "function", **FUNCTION}])}
+    named = {"llm.request.functions.0.name": "weather"}
+    whole = {**named, "llm.request.functions.0.parameters": json.dumps(CITY)}
+    names_alone = {"gen_ai.tool.definitions": json.dumps([{"type": "function", "name": "weather"}])}
+    for attributes in (defined | named, named | defined, defined | whole, names_alone | whole, whole):
+        for value in ({"attributes": attributes}, exported(attributes)):
+            (case,) = read(tmp_path, value)
+            assert (case.name, json.loads(case.grammar.text)) == ("weather", CITY)
+    (case,) = read(tmp_path, {"attributes": named})
+    assert json.loads(case.grammar.text) == {"type": "object", "properties": {}}
