@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from harness.cases.case_line import CASES_FILE
-from harness.cases.grammar_files import GRAMMARS
+from harness.cases.grammar_files import GRAMMARS, is_of_another_form
 from harness.errors import BadInput
 from harness.text import counted
 
@@ -44,7 +44,7 @@ def files_of_cases(folder: Path) -> tuple[tuple[Path, ...], str]:
     where something cannot be read, and for a folder that is itself one of results.
     """
     found: list[Path] = []
-    others, linked, dangling, empty = 0, [], [], []
+    others, linked, dangling, empty, foreign = 0, [], [], [], []
     for place, folders, names in os.walk(folder, onerror=_refuse):
         if _holds_results(Path(place), names):
             if Path(place) == folder:
@@ -61,12 +61,17 @@ def files_of_cases(folder: Path) -> tuple[tuple[Path, ...], str]:
                 others += 1
             elif (mode := _mode(path)) is None:
                 dangling.append(path)
+            elif stat.S_ISREG(mode) and is_of_another_form(path):
+                foreign.append(path)
             elif stat.S_ISREG(mode):
                 found.append(path)
                 empty += [path] if _has_no_case(path) else []
             else:
                 others += 1
     told = [counted(others, "other file")] if others else []
+    told += (
+        [f'{counted(len(foreign), "file")} of EBNF without "root ::=" ({min(foreign)})'] if foreign else []
+    )
     told += [f"{counted(len(linked), 'linked folder')} ({min(linked)})"] if linked else []
     told += [f"{counted(len(dangling), 'link')} to nothing ({min(dangling)})"] if dangling else []
     told += [f"{counted(len(empty), 'file')} without a case ({min(empty)})"] if empty else []

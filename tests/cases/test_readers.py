@@ -242,6 +242,26 @@ def test_ebnf_of_another_form_is_refused(tmp_path: Path) -> None:
             cases(write(tmp_path, "mine.ebnf", text))
 
 
+def test_ebnf_of_another_form_in_a_folder_is_told_and_not_read(tmp_path: Path) -> None:
+    """The description of a language has such files."""
+    folder = tmp_path / "mine"
+    write(folder, "a.json", {"regex": "a"})
+    for name, text in (("doc.EBNF", 'digit = "0" | "1" ;'), ("old.ebnf", "start ::= 'a'")):
+        write(folder, name, text)
+        with pytest.raises(BadInput, match=r'no line begins with "root ::=".* call the first one root$'):
+            cases(folder / name)
+    (folder / "latin.ebnf").write_bytes(b"letter = '\xe4' ;")
+    write(folder, "b.ebnf", '\ufeffroot ::= "b"')
+    suite = find_suite(str(folder))
+    assert [case.name for case in read_cases(suite)] == ["a", "b"]
+    assert unread_lines([suite]) == [
+        f'mine: not read: 3 files of EBNF without "root ::=" ({folder}/doc.EBNF)'
+    ]
+    write(folder, "c.gbnf", 'start ::= "c"')
+    with pytest.raises(BadInput, match=r'c\.gbnf: no line begins with "root ::="'):
+        cases(folder)
+
+
 def test_text_and_bytes_are_taken_as_they_are(tmp_path: Path) -> None:
     tests = [{"text": ' {"a":1}', "valid": True}, {"bytes": "c080", "valid": False}, {"data": "é\ud800"}]
     (case,) = cases(write(tmp_path, "x.json", {"choice": ["a"], "tests": tests}))
