@@ -105,6 +105,7 @@ if [[ ${1:-} == check ]]; then
 fi
 wheels='' out=$root/results/runs/gpu within='' rest=() device=(--device cuda)
 while (($#)); do
+  case $1 in --wheels=* | --out=* | --within=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;; esac
   case $1 in
     --wheels | --out)
       [[ -n ${2:-} ]] || wrong "$1 needs a folder"

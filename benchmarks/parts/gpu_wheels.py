@@ -54,13 +54,15 @@ def normal(project: str) -> str:
 
 
 def fits(tag: str, abi: str, python: str) -> bool:
-    """Returns whether that Python, as `3.12`, takes wheels with this tag and ABI."""
+    """Returns whether that Python, as `3.12`, takes wheels with this tag and ABI. An ABI that ends in `t` is
+    of a Python without a global lock, which is another one."""
     major, minor = map(int, python.split("."))
-    for one in tag.split("."):
-        if one in (f"py{major}", f"py{major}{minor}", f"cp{major}{minor}"):
+    known = [one for one in abi.split(".") if not one.endswith("t")]
+    for one in tag.split(".") if known else ():
+        if one in (f"py{major}", f"cp{major}{minor}"):
             return True
-        older = re.fullmatch(rf"cp{major}(\d+)", one)
-        if older and "abi3" in abi.split(".") and int(older[1]) <= minor:
+        older = re.fullmatch(rf"(py|cp){major}(\d+)", one)
+        if older and int(older[2]) <= minor and (older[1] == "py" or "abi3" in known):
             return True
     return False
 

@@ -517,3 +517,7 @@ def test_the_calls_for_one_lease_fit_into_it() -> None:
         assert 50 + smoke + first_ones + 20 <= float(within) < 600
         whole += float(within)
     assert whole + 100 + 10 <= 900
+    sums = re.findall(r"These are (\d+) of the 900 seconds, and (\d+) if", page)
+    columns = re.findall(r"^\| [^|]*[a-z][^|]* \| ([\d +]+) \| ([\d +]+) \|$", page, re.MULTILINE)
+    listed = sum(int(number) for row in columns for column in row for number in column.split("+"))
+    assert len(columns) == 5 and sums == [(str(listed), f"{whole + 110:.0f}")]

@@ -44,6 +44,7 @@ def wheels_in(folder: Path, *others: str, tag: str = f"cp{HERE}-abi3-manylinux_2
         (["wheels"], "give the folder to fill"),
         (["--out"], "--out needs a folder"),
         (["--within", "soon"], "--within needs a number of seconds"),
+        (["--within=soon"], "--within needs a number of seconds"),
         (["check", "--out", "here"], "check needs --wheels and --out"),
         (["check", "--wheels", "/nowhere", "--out", "here"], "/nowhere holds no wheel"),
         (["--wheels", "/nowhere", "share"], "/nowhere holds no wheel"),
@@ -97,6 +98,9 @@ def test_wheels_of_other_versions_than_a_folder_has_are_refused_before_anything_
         (["xgrammar.whl"], "py3-none-any", "xgrammar.whl has no name of a wheel"),
         (["torch-2"], "py2.py3-none-any", ""),
         (["xgrammar-9-cp39-abi3-any.whl", "rpds_py-9-1-cp312-cp312-any.whl"], "py3-none-any", ""),
+        (["xgrammar-9-py38-none-any.whl", "rpds_py-9-cp312-cp312.cp312t-any.whl"], "py3-none-any", ""),
+        (["xgrammar-9-py313-none-any.whl"], "py3-none-any", "py313-none-any.whl is not for Python 3.12"),
+        (["xgrammar-9-cp312-cp312t-any.whl"], "py3-none-any", "cp312t-any.whl is not for Python 3.12"),
     ],
 )
 def test_wheels_that_the_other_machine_cannot_install_are_refused(
@@ -141,6 +145,8 @@ def test_it_measures_a_gpu_unless_told_otherwise_and_counts_from_its_own_start(t
         (["--device=cpu"], ["--device=cpu"]),
         (["--show"], ["--show"]),
         (["--within", "9", "cold"], ["--device", "cuda", "cold", "--within", "7"]),
+        (["--within=9", "cold"], ["--device", "cuda", "cold", "--within", "7"]),
+        (["--out=here", "cold"], ["--device", "cuda", "cold"]),
     ]
     for given, device in calls:
         done = shell("--out", "here", *given, PYTHON=str(python))
