@@ -22,8 +22,9 @@ SCHEMA_AT = (
 MCP, and Gemini's, in OpenAI's Agents SDK, and in LangChain."""
 OF_BEDROCK = ("inputSchema", "input_schema")
 """The keys under which Bedrock's tools have an object with their schema under `json`."""
-OF_RESULTS = re.compile("output|return|response|result", re.IGNORECASE)
-"""What is in the name of a key that may hold the schema of what a tool returns, which is not read."""
+OF_RESULTS = re.compile("output|return|response|result|structured|error|exception", re.IGNORECASE)
+"""What is in the name of a key that may hold the schema of what a tool returns or fails with, which is not
+read."""
 
 DECLARATIONS = ("functionDeclarations", "function_declarations")
 """The keys under which Gemini's tools hold their functions, several in one tool."""
@@ -65,6 +66,7 @@ MARKS = tuple(
         "span_attributes input",
         "traceId spanId attributes",
         "trace_id span_id attributes",
+        "name context kind attributes",
     )
 )
 """The keys of which a request to a model server, a message of MCP, a span, or what LangSmith and Braintrust
@@ -299,9 +301,10 @@ def _schema_of_arguments(function: dict[str, Any], beside: dict[str, Any], where
     if function.get(DEFINITIONS) and not any(map(function.get, SCHEMA_AT)):
         return schema_of_definitions(function[DEFINITIONS], where)
     given = [key for key in SCHEMA_AT if function.get(key) is not None]
-    if len(given) > 1:
-        raise BadInput(f"{where} has {' and '.join(given)}; keep one")
-    schema = _of_text(function[given[0]], f'{where}: "{given[0]}"') if given else {}
+    read = [_of_text(function[key], f'{where}: "{key}"') for key in given]
+    if len(read) > 1 and len(set(map(json_text, read))) > 1:
+        raise BadInput(f"{where} has {' and '.join(given)}, which differ; keep one")
+    schema = read[0] if read else {}
     if given and given[0] in OF_BEDROCK and isinstance(schema, dict) and schema.keys() == {"json"}:
         held = {} if schema["json"] is None else schema["json"]
         # One argument may be called `json`, in a map from names to what each may be.

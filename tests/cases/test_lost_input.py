@@ -66,6 +66,7 @@ def test_parameters_beside_the_function_and_calls_of_tools_are_refused(tmp_path:
 WITHOUT: dict[str, dict[str, Any]] = {
     "MCP's": {"name": "time", "annotations": {"title": "Time", "readOnlyHint": True}, "_meta": {"a": {}}},
     "what it returns": {"name": "time", "output_schema": CITY, "returns": PROPERTIES, "outputSchema": CITY},
+    "how it fails": {"name": "time", "errors": {"E": CITY}, "structuredContent": CITY, "exception": CITY},
     "Anthropic's": {"name": "time", "cache_control": {"type": "ephemeral"}, "input_examples": [{"a": 1}]},
     "no call": {"name": "time", "arguments": None, "metadata": {"type": "internal"}},
 }

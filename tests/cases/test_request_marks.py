@@ -30,6 +30,8 @@ MARKED: tuple[dict[str, Any], ...] = (
     {"span_attributes": {"type": "task"}, "input": "x"},
     {"traceId": "1", "spanId": "2", "attributes": []},
     {"trace_id": "1", "span_id": "2", "attributes": {}},
+    # opentelemetry-sdk, ConsoleSpanExporter
+    {"name": "GET", "context": {"trace_id": "1"}, "kind": "SpanKind.CLIENT", "attributes": {"a": "b"}},
 )
 CAMEL_CASE = (
     *("googleSearch", "googleSearchRetrieval", "googleMaps", "codeExecution", "urlContext"),

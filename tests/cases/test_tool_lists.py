@@ -140,8 +140,8 @@ BAD: dict[str, tuple[object, str]] = {
         'tool 3 is of type "fn", which is not read; leave it out, or make it a "function"',
     ),
     "two schemas": (
-        [{"name": "weather", "parameters": CITY, "inputSchema": CITY}],
-        "has parameters and inputSchema; keep one",
+        [{"name": "weather", "parameters": CITY, "inputSchema": CITY | {"additionalProperties": 0}}],
+        "has parameters and inputSchema, which differ; keep one",
     ),
     "a schema": ([*CHAT, {"type": "object"}], 'tool 3 is of type "object", which is not read'),
     "no tool": ([*CHAT, {"search": {}}], "tool 3 has no name"),
@@ -154,6 +154,12 @@ def test_a_bad_entry_gets_one_line(name: str, tmp_path: Path) -> None:
     with pytest.raises(BadInput) as caught:
         read(tmp_path, tools)
     assert said in str(caught.value) and "tools.json" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_the_same_schema_may_stand_at_two_keys(tmp_path: Path) -> None:
+    for again in (CITY, json.dumps(CITY)):
+        tool = {"name": "weather", "parameters": CITY, "args_schema": again}
+        assert read(tmp_path, [tool]) == [("weather", CITY)]
 
 
 @pytest.mark.parametrize(("text", "kept"), [("²", "²"), ("9" * 5000, "9" * 5000), ("-1", "-1"), ("007", 7)])
