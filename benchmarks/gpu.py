@@ -30,6 +30,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import signal
 import subprocess
 import sys
@@ -50,6 +51,7 @@ from gpu_report import is_worse, page, summary
 from gpu_running import compiles_into, make_way, put_away, rest_of, running, salvage
 from gpu_store import Store, failed, opened, refuse_another, stored, whole
 
+from harness.backend.process.fork import die_with
 from harness.cli.values import not_negative
 from harness.errors import GATE_FAILED, INCOMPLETE, OK, BadInput
 from harness.rows.folder import locked, now
@@ -126,10 +128,10 @@ def run_part(
 def expected(cell: Cell, cells: Sequence[Cell], tried: Mapping[str, dict[str, Any]]) -> float:
     """Returns how many seconds the cell will take: a tenth more than the longest one like it that was
     measured, or else the plan's estimate; and in any case a tenth more than one like it that came to no end
-    had taken by then."""
+    had taken by then, where that is known."""
     alike = [tried[other.name] for other in cells if other.like == cell.like and other.name in tried]
     ended: list[float] = [one["seconds"] for one in alike if whole(one)]
-    unended: list[float] = [one["seconds"] for one in alike if not whole(one)]
+    unended: list[float] = [one.get("seconds", 0.0) for one in alike if not whole(one)]
     return max([1.1 * max(ended) if ended else cell.seconds, *(1.1 * seconds for seconds in unended)])
 
 
@@ -141,6 +143,7 @@ def in_process(cell: Cell, device: str, out: Path, seconds: float) -> dict[str, 
         answer = Path(folder) / "answer.json"
         command = [sys.executable, __file__, "--out", str(out), "--device", device]
         command += ["--seconds", str(cell.seconds), "--cell", cell.name, "--answer", str(answer)]
+        command += ["--parent", str(os.getpid())]
         process = subprocess.Popen(command, env=compiles_into(out))
         try:
             code = process.wait(seconds)
@@ -191,8 +194,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--cell", help=argparse.SUPPRESS)  # what a process of its own is to do
     parser.add_argument("--answer", type=Path, help=argparse.SUPPRESS)
-    wanted = parser.parse_args(arguments)
+    parser.add_argument("--parent", type=int, help=argparse.SUPPRESS)
+    wanted = parser.parse_intermixed_args(arguments)
     if wanted.cell:
+        if wanted.parent:
+            die_with(wanted.parent)  # however it ends: what runs on would disturb the next call
         plan = plan_of(wanted.device)
         known = {cell.name: cell for part in PARTS for cell in plan.cells(part)}
         cell = known.get(wanted.cell) or Cell(SMOKE, "smoke", wanted.seconds)

@@ -37,7 +37,13 @@ def running(out: Path, cell: Cell) -> Path:
 
 def records(out: Path, cell: Cell) -> Path:
     """Returns the folder of the cell's records when it has ended."""
-    return out.with_name(f"{out.name}-records") / cell.name
+    return beside(out) / cell.name
+
+
+def beside(out: Path) -> Path:
+    """Returns DIR-records, whatever way DIR is named in; also as `.`."""
+    whole = out.resolve()
+    return whole.with_name(f"{whole.name}-records")
 
 
 def make_way(out: Path, cell: Cell) -> None:
@@ -57,15 +63,15 @@ def put_away(out: Path, cell: Cell) -> None:
 
 def salvage(out: Path) -> list[str]:
     """Stores what the folder has of cells that ran when an earlier call was killed, and puts their records
-    away; returns their names. What is not a cell's is left alone."""
+    away; returns the names of those that are stored now, which are not those of which more is stored. How
+    long a cell ran is not known then. What is not a cell's is left alone."""
     found = []
     for store in stored(out).values():
         for cell in store.plan.cells(store.part):
             if not running(out, cell).is_dir():
                 continue
             result = rest_of(cell, running(out, cell), CUT_OFF)
-            if not failed(result):
-                store.add(cell.name, result | {"seconds": 0.0, "at": now()})
+            if not failed(result) and store.add(cell.name, result | {"at": now()}):
                 found.append(cell.name)
             shutil.rmtree(records(out, cell), ignore_errors=True)
             put_away(out, cell)
@@ -106,7 +112,7 @@ def compiles_into(out: Path) -> dict[str, str]:
     wait without end; it is removed, because only one cell runs at a time."""
     if COMPILED in os.environ:
         return dict(os.environ)
-    folder = out.resolve().with_name(f"{out.resolve().name}-records") / "compiled"
+    folder = beside(out) / "compiled"
     for lock in folder.glob("*/lock"):
         lock.unlink(missing_ok=True)
     return os.environ | {COMPILED: str(folder)}

@@ -40,15 +40,20 @@ class Store:
         """Returns the plan of the store's device."""
         return plan_of(self.device)
 
-    def add(self, name: str, result: dict[str, Any]) -> None:
-        """Keeps the result of a cell and writes the file. What holds less does not replace what holds more:
-        a failure replaces no part, and a part no whole."""
+    def add(self, name: str, result: dict[str, Any]) -> bool:
+        """Keeps the result of a cell and writes the file; returns whether it was kept. What holds less does
+        not replace what holds more: a failure replaces no part, and a part no whole. A part that does not
+        say how long it took has the time of the one that it replaces, by which the next try is planned."""
         known = self.cells.get(name)
-        if known is None or worth(result) >= worth(known):
+        kept = known is None or worth(result) >= worth(known)
+        if kept:
             self.cells[name] = result
-        elif not whole(known):  # it took longer than was known, and the next try is planned by that
+            if known and "seconds" in known and not whole(result):
+                result.setdefault("seconds", known["seconds"])
+        elif known is not None and not whole(known):  # it took longer than was known
             known["seconds"] = max(known.get("seconds", 0.0), result.get("seconds", 0.0))
         self.save()
+        return kept
 
     def save(self) -> None:
         """Replaces the file in one piece."""

@@ -31,6 +31,7 @@ from places import ROOT
 from report_folders import write_decoding
 
 from harness.backend import registry
+from harness.backend.process.system import is_running
 from harness.errors import BAD_INPUT, INCOMPLETE, OK, BadInput
 from harness.measure.kernels.handler import KernelHandler, load_kernels
 from harness.measure.kernels.session import FILE, KernelRun
@@ -385,6 +386,89 @@ def test_what_a_cell_had_when_its_script_was_killed_lies_in_the_folder_and_is_st
     assert f"{name}: a part of it is stored, which an earlier call had left\n" in capsys.readouterr().out
     assert gpu_store.read(out / "share.json").cells[name]["runs"] == kept[name]["runs"]
     assert not (out / "running").exists() and (tmp_path / "out-records" / name / "so_far.json").exists()
+
+
+def test_a_salvaged_cell_keeps_the_time_that_is_known_of_it(
+    gpu: ModuleType,
+    tried: list[tuple[str, float]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    cells = plan_of("cuda").cells("share")
+    cell = cells[0]
+    assert cell.name == "share-8b-32-xgrammar"
+
+    def salvaged(known: dict[str, Any], runs: int) -> dict[str, Any]:
+        """Returns what is stored of a cell that was killed when it had so many runs."""
+        store("share", {cell.name: known} if known else {}, path=tmp_path / "share.json").save()
+        gpu_running.keeper(tmp_path / "running" / cell.name, {})({"runs": [RUN] * runs})
+        gpu.main(["--out", str(tmp_path), "--device", "cuda", "smoke=0", "share=0", "--within", "0"])
+        return gpu_store.read(tmp_path / "share.json").cells[cell.name]
+
+    line = f"{cell.name}: a part of it is stored, which an earlier call had left\n"
+    kept = salvaged({}, 2)
+    assert "seconds" not in kept and gpu.expected(cell, cells, {cell.name: kept}) == cell.seconds
+    assert line in capsys.readouterr().out
+    for runs in (1, 3):
+        kept = salvaged({"runs": [RUN] * 2, "partial": "killed", "seconds": 300.0}, runs)
+        assert len(kept["runs"]) == max(2, runs) and kept["seconds"] == 300.0
+        assert gpu.expected(cell, cells, {cell.name: kept}) == pytest.approx(330)
+        assert (line in capsys.readouterr().out) is (runs == 3), "what is not stored is not told as stored"
+    known = {"runs": [RUN] * 2, "seconds": 30.0}
+    assert salvaged(known, 3) == known and line not in capsys.readouterr().out
+
+
+ENDLESS = """
+import os, sys, time
+from pathlib import Path
+sys.path[:0] = {path!r}
+from scripts import script_of
+gpu = script_of("gpu")
+folder = Path(__file__).parent
+if "--cell" not in sys.argv:
+    gpu.__file__ = __file__
+    gpu.in_process(gpu.plan_of("cpu").cells("decode")[0], "cpu", folder / "out", 600.0)
+def alone(*_):
+    (folder / "new").write_text(str(os.getpid()))
+    (folder / "new").rename(folder / "pid")
+    time.sleep(600)
+gpu.alone = alone
+gpu.main(sys.argv[1:])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_a_cell_does_not_outlive_a_script_that_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "endless.py").write_text(ENDLESS.format(path=sys.path))
+    process = subprocess.Popen([sys.executable, str(tmp_path / "endless.py")])
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "pid").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    cell = int((tmp_path / "pid").read_text())
+    deadline = time.monotonic() + 10
+    while is_running(cell) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not is_running(cell)
+
+
+def test_the_folder_may_be_the_one_that_one_is_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    monkeypatch.chdir(tmp_path / "out")
+    cell = plan_of("cpu").cells("share")[0]
+    gpu_running.keeper(gpu_running.running(Path(), cell), {})(SO_FAR)
+    gpu_running.put_away(Path(), cell)
+    assert (tmp_path / "out-records" / cell.name / gpu_running.SO_FAR).exists()
+    gpu_running.make_way(Path(), cell)
+    assert not (tmp_path / "out-records" / cell.name).exists()
+
+
+def test_parts_are_named_before_and_behind_cells(
+    gpu: ModuleType, tried: list[tuple[str, float]], tmp_path: Path
+) -> None:
+    gpu.main(["--out", str(tmp_path), "smoke=0", "--cells", "share-8b-32-xgrammar", "share=60"])
+    assert [name for name, _ in tried] == ["share-8b-32-xgrammar"]
 
 
 def test_a_cell_that_another_process_runs_is_left_alone(
