@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 import synthetic
 from failing import CASES, OUTLINES, finding, row
+from miniatures.reference import Reference, ReferenceGrammar, ReferenceObject
 
+from harness.backend.grammar import Bitmask, Grammar
+from harness.backend.vocabulary import byte_vocabulary
 from harness.cli.main import main
 from harness.diagnose.repro import Failure, replayed, show, to_json
 from harness.diagnose.repro.again import in_words, seen_again
+from harness.diagnose.repro.replay import _steps
 from harness.diagnose.repro.show import Replayed
-from harness.rows.row import Before, Finding, Row
+from harness.errors import describe
+from harness.rows.row import CHECKS_MODE, Before, Finding, Row
+from harness.walk.watched import BrokenAnswer
 
 TAKEN = [{"step": [1, "'a'", True, True]}, {"step": [2, "</s>", True, True]}]
 REFUSED = [{"step": [1, "'a'", False, False]}]
@@ -57,9 +66,9 @@ def test_a_failure_that_is_there_again_says_nothing_of_the_kind() -> None:
         ({"accepted": False}, REFUSED, True),
         ({"valid": False, "accepted": True}, TAKEN, True),
         ({"valid": False, "accepted": True}, REFUSED, False),
-        ({"status": "crash"}, TAKEN, False),
+        ({"status": "crash", "phase": "fill"}, TAKEN, False),
         ({"status": "crash"}, [{"lost": "killed"}], True),
-        ({"status": "backend_error"}, [{"said": "for each token"}, *TAKEN], False),
+        ({"status": "backend_error", "phase": "accept"}, [{"said": "for each token"}, *TAKEN], False),
         ({"status": "backend_error"}, [{"said": "for each token"}, {"said": "ValueError"}], True),
         ({"accepted": False}, [{"lost": "it raised"}], None),
         ({}, TAKEN, None),
@@ -91,3 +100,74 @@ def test_a_finding_that_a_walk_need_not_show_says_so_and_heads_the_answer(
     shown = show(Replayed(failure, messages, ""))
     assert "seen      the finding rollback_restores_the_mask (one)" in shown
     assert ("this walk need not show the finding" in shown) == is_said
+
+
+class _Odd(Reference):
+    """A backend with the fault of a parameter below, in every process."""
+
+    fault = ""
+
+    def compile(self, grammar: Grammar) -> ReferenceGrammar:
+        compiled = super().compile(grammar)
+        compiled.start = lambda: _OddObject(compiled)  # type: ignore[method-assign]
+        return compiled
+
+
+class _OddObject(ReferenceObject):
+    asks_itself = False
+
+    def accept_token(self, token: int) -> bool:
+        self.asks_itself = True
+        accepted = super().accept_token(token)
+        self.asks_itself = False
+        return cast(bool, None) if _Odd.fault == "accept" else accepted
+
+    def is_accepting(self) -> bool:
+        if _Odd.fault == "end" and not self.asks_itself:
+            raise RuntimeError("no")
+        return super().is_accepting()
+
+    def fill_bitmask(self, bitmask: Bitmask) -> None:
+        self.asks_itself = True
+        super().fill_bitmask(bitmask)
+        self.asks_itself = False
+
+    def filler(self, bitmask: Bitmask) -> Callable[[], object]:
+        if _Odd.fault == "fill":
+            raise RuntimeError("no")
+        return partial(self.fill_bitmask, bitmask)
+
+
+@pytest.mark.parametrize("fault", ["accept", "end", "fill", ""])
+def test_the_replay_asks_an_object_what_the_run_asks_it(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    """Each was told as not seen again, as it was asked neither through its filler nor whether it may end."""
+    monkeypatch.setattr(_Odd, "fault", fault)
+    failed = failure_with(row(0, OUTLINES, 0, status="backend_error", phase=fault or "end"))
+    adapter, tokens = _Odd(byte_vocabulary()), [*b"aaaa", byte_vocabulary().eos_token]
+    messages: list[dict[str, Any]] = []
+    try:
+        messages += _steps(adapter, Grammar("regex", "a*"), tokens, 1e12)
+    except (RuntimeError, BrokenAnswer) as error:
+        messages = [*messages, {"said": "for each token"}, {"said": describe(error)}]
+    assert seen_again(failed, messages) is bool(fault)
+
+
+@pytest.mark.parametrize(
+    ("fields", "messages", "seen"),
+    [
+        ({"status": "crash", "phase": "check", "mode": CHECKS_MODE}, TAKEN, None),
+        ({"status": "backend_error", "phase": "answer"}, TAKEN, None),
+        ({"status": "crash"}, [{"lost": "killed after 10 s"}], None),
+        ({"status": "timeout"}, [{"lost": "killed after 10 s"}], True),
+        ({"status": "timeout"}, [{"lost": "its calls had taken 3 s together"}], True),
+        ({"status": "oom"}, [{"lost": "killed at 4 GB of resident memory"}], True),
+        ({"status": "oom"}, [{"said": "for each token"}, {"said": "MemoryError: "}], True),
+        ({"status": "timeout"}, TAKEN, False),
+    ],
+)
+def test_it_is_the_failure_that_is_compared(
+    fields: dict[str, str], messages: list[dict[str, object]], seen: bool | None
+) -> None:
+    failure = failure_with(row(0, OUTLINES, 0, **({"phase": "fill"} | fields)))
+    assert seen_again(failure, messages) is seen
+    assert bool(in_words(failure, messages)) == (seen is False)

@@ -8,9 +8,12 @@ from typing import Any
 from harness.diagnose.repro.find import Failure
 from harness.diagnose.repro.replay import NOT_HERE
 from harness.outcomes.outcome import fault_of
-from harness.rows.row import BROKEN, verdict
+from harness.rows.row import BROKEN, CHECKS_MODE, verdict
 from harness.text import one_line
 
+WALKED = ("load", "compile", "start", "fill", "accept", "end", "walk")
+"""The phases of a run through which the replay goes as the run did. Of others, as what a check does besides
+walking, it cannot say that they no longer fail."""
 WHY_NOT = "it may need the cases before it in the same process, or not come each time"
 
 
@@ -26,19 +29,30 @@ def behind(failure: Failure) -> list[str]:
 
 def seen_again(failure: Failure, messages: Sequence[dict[str, Any]]) -> bool | None:
     """Returns whether the walk shows the failure again; None where it cannot tell, as of what a check does
-    besides walking, and of what was not walked to its end."""
+    besides walking, of what was not walked to its end, and where it fails in another way."""
     row, judged = failure.row, verdict(failure.row.status, failure.row.valid, failure.row.accepted)
     lost = [message["lost"] for message in messages if "lost" in message]
     steps = [message["step"] for message in messages if "step" in message]
     if NOT_HERE in lost or failure.finding is not None:
         return None
     if row.status in BROKEN:
-        raised = sum("said" in message for message in messages) > 1  # the first one heads the steps
-        return bool(lost) or raised
+        raised = [message["said"] for message in messages if "said" in message][1:]  # the first heads them
+        if lost or raised:
+            return True if row.status in _statuses(lost, raised) else None
+        return None if row.mode == CHECKS_MODE or row.phase not in WALKED else False
     if lost or not steps or judged not in ("over_constrained", "under_constrained"):
         return None
     is_taken = all(allowed and accepted for _, _, allowed, accepted in steps)
     return is_taken == (judged == "under_constrained")
+
+
+def _statuses(lost: Sequence[str], raised: Sequence[str]) -> set[str]:
+    """Returns the statuses that a run would have given to a walk that was lost so, or has raised this."""
+    found = {"oom" if text.startswith("MemoryError") else "backend_error" for text in raised}
+    for text in lost:
+        is_late = text.startswith(("killed after ", "its calls had taken"))
+        found.add("timeout" if is_late else "oom" if text.startswith("killed at ") else "crash")
+    return found
 
 
 def in_words(failure: Failure, messages: Sequence[dict[str, Any]]) -> list[str]:

@@ -8,7 +8,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from harness.backend.arm import pinned
-from harness.backend.grammar import Adapter, Grammar
+from harness.backend.grammar import Adapter, Bitmask, BoolMask, Grammar, GrammarObject
 from harness.backend.process.child import Answer, Handler
 from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
@@ -22,6 +22,7 @@ from harness.outcomes.outcome import fault_of
 from harness.rows.row import CHECKS_MODE, Finding
 from harness.serve.live.judging import MODE as LIVE
 from harness.walk.replay import too_slow_text
+from harness.walk.watched import as_bool
 
 NOT_HERE = "not here: a live server wrote it; `grammarbench live` asks it anew"
 """The sentence for a row that cannot be walked again, because no backend of ours wrote it."""
@@ -165,9 +166,13 @@ def _steps(
     steps = []
     yield {"said": "for each token: does the mask allow it, is it accepted"}
     grammar_object = adapter.compile(grammar).start()
+    if most_ns is not None:
+        grammar_object = _AsRunAsks(adapter, grammar_object)
     yield GOES_ON
     for step, spent_ns in _timed(stepped_on(adapter, grammar_object, tokens)):
         steps.append((step.allowed, step.accepted))
+        if most_ns is not None and not step.accepted and not step.allowed_tokens:
+            as_bool(grammar_object.is_accepting(), "is_accepting")  # the run asks whether it can end there
         yield {"step": [step.token, _name(vocabulary, step.token), step.allowed, step.accepted]}
         if step.refused or (len(steps) == len(tokens) and step.token not in vocabulary.eos_tokens):
             examples = [f"{token} {_name(vocabulary, token)}" for token in step.allowed_tokens[:EXAMPLES]]
@@ -177,6 +182,31 @@ def _steps(
             yield {"lost": too_slow_text(spent_ns, len(steps) - 1, len(tokens) - 1)}
             return None
     return steps
+
+
+class _AsRunAsks(GrammarObject):
+    """An object of the backend, asked as the walk of an instance asks it: through its `filler`, with answers
+    that must be bools, and whether the output may end before it does."""
+
+    def __init__(self, adapter: Adapter, asked: GrammarObject) -> None:
+        self._ends, self._asked = adapter.vocabulary.eos_tokens, asked
+
+    def fill_bitmask(self, bitmask: Bitmask) -> None:
+        self._asked.filler(bitmask)()
+
+    def fill_bool_mask(self, mask: BoolMask) -> None:
+        self._asked.fill_bool_mask(mask)
+
+    def accept_token(self, token: int) -> bool:
+        if token in self._ends:
+            as_bool(self.is_accepting(), "is_accepting")
+        return as_bool(self._asked.accept_token(token), "accept_token")
+
+    def is_accepting(self) -> bool:
+        return self._asked.is_accepting()
+
+    def is_terminated(self) -> bool:
+        return self._asked.is_terminated()
 
 
 def _timed(steps: Iterator[Step]) -> Iterator[tuple[Step, int]]:

@@ -130,12 +130,12 @@ def heading_to_json(failure: Failure) -> dict[str, Any]:
 def heading(failure: Failure) -> list[str]:
     """Returns the case, the backend, and what the run saw."""
     row, case = failure.row, failure.case
+    where = f" in {row.phase}" if row.phase else ""
     return [
         f"case      {one_line(case.name, spelled=True)} ({one_line(row.suite, spelled=True)}, {case.id})",
         f"backend   {one_line(f'{arm(row)} {row.backend_version}'.strip(), spelled=True)}, "
         f"vocabulary {one_line(row.vocabulary, spelled=True)}",
-        f"seen      {_seen(failure)}"
-        + (one_line(f" in {row.phase}: {row.text}", spelled=True) if row.text else ""),
+        f"seen      {_seen(failure)}" + (one_line(f"{where}: {row.text}", spelled=True) if row.text else ""),
         *behind(failure),
     ]
 
