@@ -8,14 +8,17 @@ from dataclasses import replace
 from typing import Any
 
 from harness.backend.process.lost import CLOSED, Lost, lost_by_status, lost_in_memory
-from harness.backend.process.system import how_it_ended, signal_name
+from harness.backend.process.system import how_it_ended, signal_name, thread_count
 from harness.rows.row import Finding, Status
 from harness.running.work import Ending, Task
 from harness.running.worker_process import Worker, bytes_of_ours, loads_backend, position, works_for_us
 from harness.text import one_line
 
 LEFT, CHANGED = "left_process_behind", "changed_its_process"
-NO_MEMORY_LEFT = "the kernel killed it because there was no memory left; give fewer --jobs, or more memory"
+NO_MEMORY_LEFT = (
+    "the kernel killed it because there was no memory left; "
+    "give more memory, or fewer --jobs where there are several"
+)
 FORGED = "the backend wrote into the pipe on which its worker answers"
 
 
@@ -98,12 +101,22 @@ def of_failed_load(worker: Worker, text: str) -> Ending:
 def lost_in_memory_of(worker: Worker, limit_bytes: int, growth_bytes: int = 0) -> Lost:
     """Returns the loss of a child that was killed because its resident memory passed the limit, which is ours
     where the process had passed it without the backend, or where most of it has come while code of ours was
-    at work in the case, which is `growth_bytes`."""
-    lost, ours = lost_in_memory(limit_bytes), bytes_of_ours(worker) + growth_bytes
-    if ours < limit_bytes and growth_bytes < limit_bytes / 2:
+    at work in the case, which is `growth_bytes`.
+
+    The text says where that may also be the doing of a thread of the backend, which nobody can tell.
+    """
+    lost, loaded = lost_in_memory(limit_bytes), bytes_of_ours(worker)
+    if loaded + growth_bytes < limit_bytes and growth_bytes < limit_bytes / 2:
         return lost
-    text = f"{lost.text}: --memory is too small, {ours / 1e9:.2g} GB are taken without the backend"
-    return replace(lost, text=text, whose="harness")
+    if loaded >= limit_bytes:
+        why = f"--memory is too small, {loaded / 1e9:.2g} GB are taken without the backend"
+    else:
+        why = f"{growth_bytes / 1e9:.2g} GB of it have come while code of ours was at work"
+        if thread_count(worker.process.child or 0) == 1:
+            why += ", so --memory is too small"
+        else:
+            why += ", or threads of the backend beside it: whose they are is not known"
+    return replace(lost, text=f"{lost.text}: {why}", whose="harness")
 
 
 def of_large_load(worker: Worker, lost: Lost) -> Ending:

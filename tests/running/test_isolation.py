@@ -747,6 +747,20 @@ def test_memory_that_grows_while_our_code_is_at_work_is_ours(
     assert endings.of_lost_child(told.worker, task, 0).status == status
 
 
+@pytest.mark.parametrize("threads", [0, 1, 2])
+def test_memory_that_a_thread_of_the_backend_may_have_taken_is_said_to_be_in_doubt(
+    monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    """It was said to be taken without the backend, which nobody knew."""
+    monkeypatch.setattr(endings, "thread_count", lambda pid: threads)
+    worker = stand_in("check")
+    worker.process.child = 7
+    text = endings.lost_in_memory_of(worker, GIGABYTE, GIGABYTE * 3 // 4).text
+    assert "0.75 GB of it have come while code of ours was at work" in text and "without" not in text
+    assert ("so --memory is too small" in text) is (threads == 1)
+    assert ("whose they are is not known" in text) is (threads != 1)
+
+
 def test_memory_that_our_code_gives_back_is_none_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = [GIGABYTE // 10, GIGABYTE * 9 // 10, GIGABYTE // 10, GIGABYTE + 1]
     monkeypatch.setattr(system, "rss_bytes", lambda pid: seen.pop(0))

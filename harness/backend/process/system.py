@@ -36,6 +36,14 @@ def rss_bytes(pid: int) -> int:
         return 0
 
 
+def thread_count(pid: int) -> int:
+    """Returns how many threads the process has; 0 if it is gone or the system does not tell."""
+    try:
+        return len(os.listdir(f"/proc/{pid}/task"))
+    except OSError:
+        return 0
+
+
 def descendants(pid: int, but: int | None = None) -> Iterator[int]:
     """Yields every process below this one, as the system tells (Linux); not those below `but`, where that is
     given."""
