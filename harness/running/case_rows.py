@@ -53,8 +53,7 @@ def wrong_of(walks: Sequence[tuple[Row, bytes]]) -> frozenset[str]:
     but for what it does to its process, which its own case has done."""
     wrong = set[str]()
     for row, _ in walks:
-        judged = verdict(row.status, row.valid, row.accepted)
-        if judged in WRONG and not any(each.check == VERDICT and each.documented for each in row.findings):
+        if judged := _wrong_verdict(row):
             wrong.add(f"{row.instance}:{judged}")
         wrong.update(
             f"{finding.check}:{finding.cause}"
@@ -66,6 +65,13 @@ def wrong_of(walks: Sequence[tuple[Row, bytes]]) -> frozenset[str]:
     return frozenset(wrong)
 
 
+def _wrong_verdict(row: Row) -> str:
+    """Returns the verdict of a row where it is wrong and the backend does not document that; else nothing."""
+    judged = verdict(row.status, row.valid, row.accepted)
+    is_documented = any(each.check == VERDICT and each.documented for each in row.findings)
+    return judged if judged in WRONG and not is_documented else ""
+
+
 def before(task: Task) -> Before:
     """Returns the case as the rows of the cases behind it name it."""
     return Before(task.suite, task.case.id, task.case.name[:NAME_LIMIT])
@@ -74,19 +80,47 @@ def before(task: Task) -> Before:
 def with_first_failure(walks: Sequence[tuple[Row, bytes]], first: Suspicion) -> list[tuple[Row, bytes]]:
     """Returns the rows of the second walk, which tell of the first one's failure if it did not come again.
 
-    Where the first walk only was wrong, its own rows stand; those that are wrong name the cases before it if
-    the second one is right.
+    Where the first walk only was wrong, its own rows stand, with what the second one shows besides; those
+    that are wrong name the cases before it if nothing is wrong in the second one.
     """
     if first.walks:
-        is_right_alone = not failure_of(walks)[0] and not wrong_of(walks) & wrong_of(first.walks)
+        is_right_alone = not failure_of(walks)[0] and not wrong_of(walks)
+        rows = [_of_both(one, again) for one, again in zip(first.walks, walks, strict=True)]
         return [
             (replace(row, behind=first.behind) if is_right_alone and wrong_of([(row, blob)]) else row, blob)
-            for row, blob in first.walks
+            for row, blob in rows
         ]
     if failure_of(walks)[0] == first.failure:
         return list(walks)
     (row, samples), *others = walks
     return [(replace(row, delayed=first.text[:TEXT_LIMIT], behind=first.behind), samples), *others]
+
+
+def _of_both(first: tuple[Row, bytes], second: tuple[Row, bytes]) -> tuple[Row, bytes]:
+    """Returns the row of a walk that only was wrong, if at all, or that of the second one where that is
+    worse: broken, or with a wrong verdict that the first one has not. It has the findings of both.
+
+    A failure of ours, and a refusal of the grammar, in the second walk only stand in the text.
+    """
+    (one, _), (again, _) = first, second
+    is_worse = again.status in BROKEN or bool(_wrong_verdict(again) and not _wrong_verdict(one))
+    (row, blob), other = (second, one) if is_worse else (first, again)
+    text = row.text
+    if is_worse and (judged := _wrong_verdict(one)):
+        text = f"{text}; behind other cases: {judged}"
+    elif not is_worse and again.status not in ("ok", "skipped"):
+        text = f"walked once more: {again.status} in {again.phase}: {again.text}"
+    known = {(finding.check, finding.cause) for finding in row.findings}
+    more = tuple(
+        finding
+        for finding in other.findings
+        if finding.check != VERDICT and (finding.check, finding.cause) not in known
+    )
+    if not more and text == row.text:
+        return row, blob
+    failed = {each.check: other.checks[each.check] for each in more if each.check in (other.checks or {})}
+    checks = {**row.checks, **failed} if failed else row.checks
+    return replace(row, text=text[:TEXT_LIMIT], findings=(*row.findings, *more), checks=checks), blob
 
 
 def after_changes(walks: list[tuple[Row, bytes]], changed: Sequence[str]) -> list[tuple[Row, bytes]]:

@@ -224,7 +224,7 @@ def _walk_prepared(
         if request.taken_from:
             _take_over(request.taken_from, folder, info, works, writer, say)
         walk(Assignment(plan, folder / CASES_FILE, works, limits, writer, report), jobs)
-        for line in memory_lines(works, info.memory_bytes):
+        for line in memory_lines(works, info.memory_bytes, jobs):
             say(one_line(line, spelled=True))
         writer.finish(now())
         return Outcome(folder, writer.statuses, prepared.described)

@@ -295,7 +295,7 @@ class Slot:
         A failure of ours is repeated in any case: it may be that of a process which something else has
         spoiled. So is a case whose child was killed, and not by us: that may have been anybody. One that only
         is wrong is walked again where a new child costs no load of the backend, and not each time: its rows
-        stand, and the second walk says whether that comes without the cases before it.
+        stand unless the second walk is worse, which says whether that comes without the cases before it.
         """
         work, worker = self.work, self.worker
         walks = self.recorder.rows_of_task(work, task, ending)
@@ -304,9 +304,14 @@ class Slot:
         if was_killed and memory.kills_for_memory() > self.kills_before:
             # Whose memory it was nobody knows: that of all together, and the child was not over its limit.
             work.starved += 1
+            work.starved_cases.add(task.number)
             self.is_starved = self.is_closing = True
             text = f"{ending.text}; {endings.NO_MEMORY_LEFT}"
-            self._send_again(task, replace(ending, status="harness_error", text=text))
+            if self._send_again(task, replace(ending, status="harness_error", text=text)):
+                work.given_up.append(task.case.name)
+        elif was_killed and task.number in work.again and work.again[task.number].walks:
+            # It counts beside what the first walk has seen, so it must not be the doing of anybody else.
+            self._send_again(task, ending)
         elif (
             failure
             and task.number not in work.again
@@ -376,8 +381,8 @@ class Slot:
         if self.work.losses >= ATTEMPTS:
             self.work.note_load_failure(Ending(status, "load", one_line(text)))
 
-    def _send_again(self, task: Task, ending: Ending) -> None:
-        """Have the case sent to another worker; the third time it ends so.
+    def _send_again(self, task: Task, ending: Ending) -> bool:
+        """Have the case sent to another worker; the third time it ends so. Returns whether it does.
 
         What happens to the worker, or before the case is taken, may once or twice be done from outside.
         """
@@ -387,6 +392,7 @@ class Slot:
             # At the end, where other kills from outside do not hit it again; but where a new child is wanted
             # for it, that is the next.
             (work.cases.appendleft if task.number in work.again else work.cases.append)(task.number)
-        else:
-            again = replace(ending, text=f"{ending.text}, {ATTEMPTS} times")
-            self.recorder.write_ending(work, task, again)
+            return False
+        again = replace(ending, text=f"{ending.text}, {ATTEMPTS} times")
+        self.recorder.write_ending(work, task, again)
+        return True

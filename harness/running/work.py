@@ -22,6 +22,10 @@ CASES_FOR_A_SECOND_WALK = 200
 """Of how many cases one is walked a second time for being wrong, where such cases were wrong alone too."""
 
 
+NAMES = 3
+"""How many cases are named that were given up for lack of memory."""
+
+
 class Sink(Protocol):
     """Where rows go: a run's file, or the way to it."""
 
@@ -68,6 +72,10 @@ class Work:
     mostly the next one."""
     starved: int = 0
     """How often the kernel has killed a child of it for lack of memory."""
+    starved_cases: set[int] = field(default_factory=set)
+    """The cases that such a child had in hand."""
+    given_up: list[str] = field(default_factory=list)
+    """The names of those of them that were killed so each time."""
     steady: int = 0
     """How many cases that were wrong behind others were wrong alone too."""
     renewed: int = 0
@@ -118,9 +126,10 @@ class Work:
         return (self.arm.backend, self.arm.version, self.arm.options, self.vocabulary)
 
 
-def memory_lines(works: Sequence[Work], limit_bytes: int) -> list[str]:
+def memory_lines(works: Sequence[Work], limit_bytes: int, jobs: int) -> list[str]:
     """Returns a sentence for each arm and vocabulary whose processes had to be renewed for their memory: a
-    leak shows in nothing else, because no process lives long enough to reach the limit."""
+    leak shows in nothing else, because no process lives long enough to reach the limit. And one for each of
+    which the kernel has killed a process, of at most `jobs` at a time."""
     lines = [
         f"{arm(work.arm)} on {work.vocabulary}: its process held more than {limit_bytes / 2e9:.3g} GB "
         f"(half of --memory) {counted(work.renewed, 'time')} between two cases, and was renewed: "
@@ -130,11 +139,22 @@ def memory_lines(works: Sequence[Work], limit_bytes: int) -> list[str]:
     ]
     return lines + [
         f"{arm(work.arm)} on {work.vocabulary}: the kernel killed its process "
-        f"{counted(work.starved, 'time')} because there was no memory left; the cases were walked again, "
-        "with fewer workers"
+        f"{counted(work.starved, 'time')} because there was no memory left; {_after_kills(work, jobs)}"
         for work in works
         if work.starved
     ]
+
+
+def _after_kills(work: Work, jobs: int) -> str:
+    """Returns what became of the cases of which the kernel has killed a process."""
+    parts = []
+    if again := len(work.starved_cases) - len(work.given_up):
+        with_fewer = ", with fewer workers" if jobs > 1 else ""
+        parts.append(f"{counted(again, 'case')} came to an end when walked again{with_fewer}")
+    if work.given_up:
+        more = [f"{len(work.given_up) - NAMES} more"] * (len(work.given_up) > NAMES)
+        parts.append(f"given up, as failures of ours: {', '.join([*work.given_up[:NAMES], *more])}")
+    return "; ".join(parts)
 
 
 @dataclass(eq=False)
@@ -202,5 +222,5 @@ class Suspicion:
     behind: tuple[Before, ...]
     """The last cases that the process had served."""
     walks: tuple[tuple[Row, bytes], ...] = ()
-    """The rows of the first walk where it came to its end and only was wrong: they stand, whatever the second
-    one shows, which only tells whether that comes behind other cases alone."""
+    """The rows of the first walk where it came to its end and only was wrong: they stand where the second one
+    shows nothing worse, and it tells whether that comes behind other cases alone."""

@@ -49,10 +49,10 @@ def test_a_child_that_the_kernel_killed_has_its_case_again_with_a_worker_less(
     rows = walk_all(tmp_path, "miniatures.unruly:KilledOnce", CASES, LIMITS)
     assert {row.status for row in rows.values()} == {"ok"} and not any(row.delayed for row in rows.values())
     (work,) = works
-    (line,) = memory_lines(works, GIGABYTE)
-    assert (
-        work.starved == 1 and "the kernel killed its process 1 time because there was no memory left" in line
-    )
+    (line,) = memory_lines(works, GIGABYTE, 1)
+    said = "the kernel killed its process 1 time because there was no memory left; 1 case came to an end"
+    assert work.starved == 1 and line.endswith(f"{said} when walked again")
+    assert memory_lines(works, GIGABYTE, 2) == [f"{line}, with fewer workers"]
 
 
 def test_what_never_finds_memory_is_not_the_backends_crash(
@@ -64,6 +64,9 @@ def test_what_never_finds_memory_is_not_the_backends_crash(
     assert first.status == "harness_error" and first.signal == "SIGKILL"
     assert endings.NO_MEMORY_LEFT in first.text and first.text.endswith(", 3 times")
     assert works[0].starved == 3
+    (line,) = memory_lines(works, GIGABYTE, 1)
+    assert line.endswith("because there was no memory left; given up, as failures of ours: mini: boom")
+    assert "give more memory, or fewer --jobs where there are several" in first.text
 
 
 def test_who_kills_himself_while_there_is_memory_crashes(
@@ -71,7 +74,8 @@ def test_who_kills_himself_while_there_is_memory_crashes(
 ) -> None:
     monkeypatch.setattr(memory, "kills_for_memory", lambda: 7)
     rows = walk_all(tmp_path, "miniatures.unruly:KillsItself", BOOM, LIMITS)
-    assert rows["boom", 0].status == "crash" and works[0].starved == 0 and not memory_lines(works, GIGABYTE)
+    assert rows["boom", 0].status == "crash" and works[0].starved == 0 and not works[0].given_up
+    assert not memory_lines(works, GIGABYTE, 1)
 
 
 @pytest.mark.parametrize(

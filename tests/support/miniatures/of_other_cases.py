@@ -3,6 +3,9 @@ alone too."""
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from typing import ClassVar
 
 from harness.backend.grammar import Grammar
@@ -28,3 +31,24 @@ class RefusesB(Reference):
     """Refuses what has a `b`, in each case alike."""
 
     object_class = _RefusesB
+
+
+class WorseAlone(RefusesB):
+    """Refuses what has a `b`; where such a grammar is the first one of its process, it does what the
+    environment says."""
+
+    served: ClassVar[list[str]] = []
+
+    def compile(self, grammar: Grammar) -> ReferenceGrammar:
+        is_first = not self.served
+        self.served.append(grammar.text)
+        if not is_first or "b" not in grammar.text:
+            return super().compile(grammar)
+        alone = os.environ["MINIATURE_ALONE"]
+        if alone == "crash":
+            os.abort()
+        elif alone == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif alone == "hang":
+            time.sleep(60)
+        return Reference(self.vocabulary).compile(Grammar("regex", "[abdx]+"))
