@@ -115,7 +115,7 @@ def lost_in_memory_of(worker: Worker, limit_bytes: int, growth_bytes: int = 0) -
         if thread_count(worker.process.child or 0) == 1:
             why += ", so --memory is too small"
         else:
-            why += ", or threads of the backend beside it: whose they are is not known"
+            why += " or a thread of the backend beside it (whose they are is not known)"
     return replace(lost, text=f"{lost.text}: {why}", whose="harness")
 
 
