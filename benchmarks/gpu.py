@@ -19,10 +19,11 @@ is stored, written after each part. The records of `grammarbench decode` and `me
 cells are in DIR-records, those of the cell that runs in DIR/running.
 
 On a GPU the part `smoke` comes first (parts/gpu_smoke.py): what fails there ends the script before anything
-is spent. It stores nothing; `smoke=0` leaves it out, `smoke` alone makes nothing else. The shapes are 1b and
-8b in bfloat16; on a CPU the shape is tiny in float32, which shows that the script works, and of speed nothing
-is judged. docs/gpu.md says how to bring this to a machine without a network. Exit code 1: a figure is worse
-than what was asked; 2: wrong input, or the smoke failed; 3: a part is not complete.
+is spent. It tries what the cells that are to run need, and stores nothing; `smoke=0` leaves it out, `smoke`
+alone tries everything and makes nothing else. The shapes are 1b and 8b in bfloat16; on a CPU the shape is
+tiny in float32, which shows that the script works, and of speed nothing is judged. docs/gpu.md says how to
+bring this to a machine without a network. Exit code 1: a figure is worse than what was asked; 2: wrong input,
+or the smoke failed; 3: a part is not complete, or `smoke` alone did not come to its end.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from gpu_alone import alone
 from gpu_machine import check_backend, device_here
 from gpu_plan import COMPILE_SECONDS, PARTS, SMOKE, SMOKE_SECONDS, Cell, Plan, plan_of
 from gpu_report import is_worse, page, summary
-from gpu_running import compiles_into, make_way, put_away, rest_of, running, salvage
+from gpu_running import compiles_into, make_way, open_steps, put_away, rest_of, running, salvage
 from gpu_store import Store, failed, opened, refuse_another, stored, whole
 
 from harness.backend.process.fork import die_with
@@ -135,15 +136,18 @@ def expected(cell: Cell, cells: Sequence[Cell], tried: Mapping[str, dict[str, An
     return max([1.1 * max(ended) if ended else cell.seconds, *(1.1 * seconds for seconds in unended)])
 
 
-def in_process(cell: Cell, device: str, out: Path, seconds: float) -> dict[str, Any]:
+def in_process(
+    cell: Cell, device: str, out: Path, seconds: float, needing: Sequence[Cell] = ()
+) -> dict[str, Any]:
     """Measures the cell in a process of its own, whose end gives the device's memory back; returns its
-    result, or `error`. The records of an earlier try are gone before it begins."""
+    result, or `error`. The records of an earlier try are gone before it begins. A smoke tries what the cells
+    `needing` need."""
     make_way(out, cell)
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer.json"
         command = [sys.executable, __file__, "--out", str(out), "--device", device]
         command += ["--seconds", str(cell.seconds), "--cell", cell.name, "--answer", str(answer)]
-        command += ["--parent", str(os.getpid())]
+        command += ["--parent", str(os.getpid()), "--cells", ",".join(other.name for other in needing)]
         process = subprocess.Popen(command, env=compiles_into(out))
         try:
             code = process.wait(seconds)
@@ -202,6 +206,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         plan = plan_of(wanted.device)
         known = {cell.name: cell for part in PARTS for cell in plan.cells(part)}
         cell = known.get(wanted.cell) or Cell(SMOKE, "smoke", wanted.seconds)
+        if cell.kind == "smoke":
+            plan = plan.needed_by(known[name] for name in wanted.cells.split(",") if name)
         alone(cell, plan, wanted.device, wanted.out, wanted.answer)
         return OK
     parts = budgets(wanted.parts or list(PARTS), wanted.seconds)
@@ -210,9 +216,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if tried == 0 and not parts:
         parts = dict.fromkeys(PARTS, wanted.seconds)
     names = [name for name in wanted.cells.split(",") if name]
-    if not wanted.show:
-        measure(parts, wanted.out, wanted.device, names, tried, BEGAN + wanted.within - POLITE - PAGE)
-    return OK if only_tries else show(wanted.out, list(parts))
+    ends = BEGAN + wanted.within - POLITE - PAGE
+    all_tried = wanted.show or measure(parts, wanted.out, wanted.device, names, tried, ends)
+    if only_tries:
+        return OK if all_tried else INCOMPLETE
+    return show(wanted.out, list(parts))
 
 
 def budgets(asked: Sequence[str], usual: float) -> dict[str, float]:
@@ -236,10 +244,11 @@ def measure(
     names: Sequence[str] = (),
     tried: float | None = None,
     ends: float = math.inf,
-) -> None:
+) -> bool:
     """Measures the parts, each for its seconds and none beyond `ends`; where cells are named, only those, by
-    parts in the order in which these are first met among them. Before that, it tries everything on small
-    shapes for `tried` seconds, by default on CUDA alone. Raises BadInput where there is no such device or
+    parts in the order in which these are first met among them. Before that, it tries on small shapes what
+    they need (where there is no part, everything) for `tried` seconds, by default on CUDA alone, and returns
+    whether all of this was tried that was to be. Raises BadInput where there is no such device or
     cell, where a cell is of none of the parts, where a backend is not to be had, where the folder holds
     another device's results, where another process fills it, and where a try fails."""
     here = device_here()
@@ -262,31 +271,56 @@ def measure(
         for name in salvage(out):
             print(f"{name}: a part of it is stored, which an earlier call had left", flush=True)
         seconds = tried if tried is not None else SMOKE_SECONDS if device == "cuda" else 0
+        all_tried = True
         if seconds:
-            try_out(device, out, seconds, ends)
+            needing = [known[name] for name in names] or open_cells(plan, out, wanted or list(PARTS))
+            all_tried = try_out(device, out, seconds, ends, needing)
         for part in wanted:
             began = time.monotonic()
             only = [known[name] for name in names if known[name].part == part]
             store = opened(out / f"{part}.json", part, device, sys.argv)
             run_part(part, plan, store, out, parts[part], began, only, ends)
             write_page(out)
+    return all_tried
 
 
-def try_out(device: str, out: Path, seconds: float, ends: float) -> None:
-    """Tries everything on small shapes in a process of its own, for so many seconds, and stores nothing. What
-    was not reached in that time is told, and does not stop the others. Raises BadInput for what fails."""
-    print(f"{SMOKE}: everything once, on small shapes ({seconds:.0f} s)", flush=True)
-    cell = Cell(SMOKE, "smoke", seconds)
+def open_cells(plan: Plan, out: Path, parts: Sequence[str]) -> list[Cell]:
+    """Returns the cells of the parts of which the folder holds no whole result."""
+    held = stored(out)
+    missing = {part: held[part].missing() for part in parts if part in held}
+    every = [cell for part in parts for cell in plan.cells(part)]
+    return [cell for cell in every if cell.name in missing.get(cell.part, [cell.name])]
+
+
+def try_out(device: str, out: Path, seconds: float, ends: float, needing: Sequence[Cell]) -> bool:
+    """Tries what the cells need on small shapes, in a process of its own, for so many seconds, and stores
+    nothing. Returns whether all of it was tried and ended: what did not end or was not reached in that time
+    is told, and does not stop the others. Raises BadInput for what fails."""
+    if not needing:
+        return True
     limit = min(seconds + SMOKE_GRACE, ends - time.monotonic())
-    result = in_process(cell, device, out, limit)
+    if limit <= 0:
+        print(f"{SMOKE} not begun: no time was left for it, and nothing was tried", flush=True)
+        return False
+    print(f"{SMOKE}: what the cells need, once, on small shapes ({seconds:.0f} s)", flush=True)
+    cell = Cell(SMOKE, "smoke", seconds)
+    result = in_process(cell, device, out, limit, needing)
+    unended = open_steps(running(out, cell))
     put_away(out, cell)
     if not failed(result):
         if result["untried"]:
             print(f"  no time was left for {', '.join(result['untried'])}", flush=True)
-    elif result["error"].startswith(KILLED):
-        print(f"  its last step did not end within {limit:.0f} s, and those before it work", flush=True)
-    else:
+        return not result["untried"]
+    if not result["error"].startswith(KILLED):
         raise BadInput(f"{SMOKE}: {result['error']}; nothing was measured, and {SMOKE}=0 leaves this out")
+    if not unended:
+        print(f"  no step began within {limit:.0f} s, and nothing was tried", flush=True)
+        return False
+    hung, *untried = unended
+    print(f"  not known to work, as it did not end within {limit:.0f} s in all: {hung}", flush=True)
+    if untried:
+        print(f"  no time was left for {', '.join(untried)}", flush=True)
+    return False
 
 
 def write_page(out: Path) -> None:

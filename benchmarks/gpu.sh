@@ -9,7 +9,7 @@
 #
 # The GPU's machine needs Python 3.11 or later with torch (2.11 or later, with CUDA), triton and transformers;
 # everything else is in the wheels (for Python 3.12 on x86-64; PYTHON_OF_WHEELS=3.13 for another). Without
-# --wheels the backends and this project must be installed there. First comes the part smoke, at most 55
+# --wheels the backends and this project must be installed there. First comes the part smoke, at most 70
 # seconds: what fails there ends it. Each part takes at most its seconds (480) and 60 more: a cell is told to
 # end 45 after them, and killed 15 later; --within ends the whole call, counted from its start. The same command
 # goes on. It measures on --device cuda unless told otherwise. PYTHON names the interpreter (python3). All else

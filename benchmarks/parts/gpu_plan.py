@@ -3,8 +3,8 @@ is stored in one piece, so that an interrupted part goes on with the next cell."
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Literal
 
 PARTS = {
@@ -115,6 +115,23 @@ class Plan:
     def cells(self, part: str) -> list[Cell]:
         """Returns the cells of a part, in the order in which they are measured."""
         return list(getattr(self, f"_{part}")())
+
+    def needed_by(self, cells: Iterable[Cell]) -> Plan:
+        """Returns the plan with those backends alone that the cells need: to decode with, and for their
+        kernels, which a cell of `decode` applies too."""
+        decode: set[str] = set()
+        mask: set[str] = set()
+        for cell in cells:
+            if cell.part == "kernels":
+                mask |= {cell.backend} if cell.backend else {*self.kernel_backends}
+            elif cell.kind != "floor":
+                decode |= {cell.backend} if cell.backend else {*self.backends}
+                mask |= {*self.backends} if cell.kind == "decode" else set()
+        return replace(
+            self,
+            backends=tuple(name for name in self.backends if name in decode),
+            kernel_backends=tuple(name for name in self.kernel_backends if name in mask),
+        )
 
     def _kernels(self) -> Iterator[Cell]:
         for vocabulary in self.vocabularies:

@@ -24,6 +24,8 @@ RUNNING = "running"
 """The folder in DIR with the records of the cell that runs, in a folder of the cell's name."""
 SO_FAR = "so_far.json"
 """What a cell of a kind other than `decode` and kernels has measured so far, in its folder of records."""
+OPEN_STEPS = "open_steps.json"
+"""The steps of a smoke that have not ended, the one that runs first, in its folder of records."""
 CUT_OFF = "the call was killed"
 """Why there is no more of a cell whose script could not say so itself."""
 COMPILED = "TORCH_EXTENSIONS_DIR"
@@ -104,6 +106,15 @@ def rest_of(cell: Cell, folder: Path, why: str) -> dict[str, Any]:
         return {"error": why}
     what = {"floor": "batches", "times": "times", "probes": "probes"}.get(cell.kind, "runs")
     return kept | {"partial": f"{why}; {held(kept)} {what} are stored"}
+
+
+def open_steps(folder: Path) -> list[str]:
+    """Returns the steps of a smoke that was killed which had not ended, the one that ran first; none where
+    none had begun."""
+    with suppress(OSError, ValueError):
+        steps: list[str] = json.loads((folder / OPEN_STEPS).read_text("utf-8"))
+        return steps
+    return []
 
 
 def compiles_into(out: Path) -> dict[str, str]:

@@ -3,6 +3,7 @@ spent on large ones. What fails ends the script; nothing of it is stored."""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -11,6 +12,7 @@ from pathlib import Path
 from gpu_machine import check_backend
 from gpu_paths import check_fast
 from gpu_plan import MIXED, PROMPT, VOCABULARY, Plan
+from gpu_running import OPEN_STEPS
 
 from harness.backend.process.lost import Lost
 from harness.errors import BadInput
@@ -22,6 +24,7 @@ from harness.serve.decode.record import read_decoding
 from harness.serve.decode.session import DecodeRequest, decode
 from harness.serve.decode.setting import Setting
 from harness.walk.loop.outcome import ANSWERED
+from harness.whole_files import write_whole
 
 SHAPE = "tiny"
 BATCHES, TOKENS = (1, 8), 32
@@ -38,28 +41,32 @@ Step = tuple[str, Callable[[], None]]
 
 def smoke(plan: Plan, device: str, folder: Path, seconds: float, say: Say) -> list[str]:
     """Makes one step after the other, for so many seconds, and returns the names of those for which no time
-    was left. A step that was begun is made whole. Raises BadInput, with the step's name, for the first that
-    fails."""
+    was left. A step that was begun is made whole; while it is, a file in the folder has its name and those
+    behind it. Raises BadInput, with the step's name, for the first that fails."""
     ends = time.monotonic() + seconds
-    untried = []
-    for name, step in steps(plan, device, folder, say):
+    every = list(steps(plan, device, folder, say))
+    names = [name for name, _ in every]
+    folder.mkdir(parents=True, exist_ok=True)
+    for index, (name, step) in enumerate(every):
         began = time.monotonic()
         if began >= ends:
-            untried.append(name)
-            continue
+            return names[index:]
+        write_whole(folder / OPEN_STEPS, json.dumps(names[index:]))
         try:
             step()
         except (BadInput, Lost) as error:
             raise BadInput(f"{name}: {error}") from error
         say(f"{name}: works ({time.monotonic() - began:.1f} s)")
-    return untried
+    return []
 
 
 def steps(plan: Plan, device: str, folder: Path, say: Say) -> Iterator[Step]:
-    """Yields the steps by name, those first without which least can be measured."""
-    for backend in plan.kernel_backends:
+    """Yields the steps by name, those first without which least can be measured: of the plan's backends
+    alone."""
+    for backend in dict.fromkeys((*plan.kernel_backends, *plan.backends)):
         yield f"the library {backend}", partial(check_backend, backend)
-    yield f"decoding with the shape {SHAPE}", partial(_decoded, plan, device, folder / "decode")
+    if plan.backends:
+        yield f"decoding with the shape {SHAPE}", partial(_decoded, plan, device, folder / "decode")
     for backend in plan.kernel_backends:
         yield f"the kernels of {backend}", partial(_masked, backend, device, say)
 

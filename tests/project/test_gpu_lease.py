@@ -59,7 +59,7 @@ def tried(gpu: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, f
     """The cells that are asked, with the seconds that each is given; a smoke works, and a cell fails."""
     asked: list[tuple[str, float]] = []
 
-    def in_process(cell: Cell, device: str, out: Path, seconds: float) -> dict[str, Any]:
+    def in_process(cell: Cell, device: str, out: Path, seconds: float, *_: object) -> dict[str, Any]:
         asked.append((cell.name, seconds))
         return {"untried": []} if cell.kind == "smoke" else {"error": "made up"}
 
@@ -124,17 +124,103 @@ def test_a_smoke_that_comes_to_no_end_does_not_cost_the_lease(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    ends: list[dict[str, Any]] = [
-        {"error": "killed after 55 s; give the part more --seconds"},
-        {"untried": ["the kernels of xgrammar", "the kernels of llguidance"]},
-    ]
-    monkeypatch.setattr(gpu, "in_process", lambda *_: ends[0])
-    assert gpu.main(["--out", str(tmp_path), "smoke"]) == OK
-    assert "its last step did not end within 55 s, and those before it work" in capsys.readouterr().out
-    del ends[0]
-    assert gpu.main(["--out", str(tmp_path), "smoke"]) == OK
+    untried = ["the kernels of xgrammar", "the kernels of llguidance"]
+    killed = {"error": "killed after 55 s; give the part more --seconds"}
+    began: list[str] = []
+
+    def in_process(cell: Cell, device: str, out: Path, *_: object) -> dict[str, Any]:
+        gpu_running.make_way(out, cell)
+        if began:
+            folder = gpu_running.running(out, cell)
+            folder.mkdir(parents=True)
+            (folder / gpu_running.OPEN_STEPS).write_text(json.dumps([*began, *untried]))
+        return ends if cell.kind == "smoke" else {"error": "made up"}
+
+    monkeypatch.setattr(gpu, "in_process", in_process)
+    ends: dict[str, Any] = killed
+    assert gpu.main(["--out", str(tmp_path), "smoke"]) == INCOMPLETE
+    assert "no step began within 55 s, and nothing was tried\n" in capsys.readouterr().out
+    began.append("decoding")
+    assert gpu.main(["--out", str(tmp_path), "smoke"]) == INCOMPLETE
+    said = capsys.readouterr().out
+    assert "not known to work, as it did not end within 55 s in all: decoding\n" in said
     told = "no time was left for the kernels of xgrammar, the kernels of llguidance\n"
+    assert told in said and not (tmp_path / "running").exists()
+    ends = {"untried": untried}
+    assert gpu.main(["--out", str(tmp_path), "smoke"]) == INCOMPLETE
     assert told in capsys.readouterr().out
+    assert gpu.main(["--out", str(tmp_path), "share=0"]) == INCOMPLETE
+    assert "share: 0 of 8 cells are stored" in capsys.readouterr().out, "the others are measured"
+
+
+def test_a_smoke_is_left_out_where_no_cell_is_to_run(
+    gpu: ModuleType, tried: list[tuple[str, float]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(gpu, "write_page", lambda _: None)
+    monkeypatch.setattr(gpu, "show", lambda *_: OK)
+    held = {cell.name: {"runs": [], "seconds": 1.0} for cell in plan_of("cuda").cells("share")}
+    store("share", held, path=tmp_path / "share.json").save()
+    gpu.main(["--out", str(tmp_path), "share"])
+    assert not tried
+    gpu.main(["--out", str(tmp_path), "--cells", "share-8b-32-xgrammar"])
+    assert [name for name, _ in tried] == ["smoke", "share-8b-32-xgrammar"], "it is measured anew"
+
+
+def test_a_smoke_for_which_there_is_no_time_is_not_begun(
+    gpu: ModuleType,
+    tried: list[tuple[str, float]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert gpu.main(["--out", str(tmp_path), "--within", "10", "smoke"]) == INCOMPLETE
+    said = capsys.readouterr().out
+    assert said == "smoke not begun: no time was left for it, and nothing was tried\n" and not tried
+
+
+@pytest.mark.parametrize(
+    ("arguments", "backends", "kernels"),
+    [
+        (["smoke"], "xgrammar llguidance", "xgrammar llguidance outlines-core"),
+        (["kernels"], "", "xgrammar llguidance outlines-core"),
+        (["decode"], "xgrammar llguidance", "xgrammar llguidance"),
+        (["share"], "llguidance", ""),
+        (["--cells", "probes-outlines-core,floor-1b"], "", "outlines-core"),
+        (["--cells", "cold-1b-8-xgrammar"], "xgrammar", ""),
+    ],
+)
+def test_a_smoke_tries_the_backends_of_the_cells_that_will_run(
+    arguments: list[str],
+    backends: str,
+    kernels: str,
+    gpu: ModuleType,
+    tried: list[tuple[str, float]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """Of `share`, all cells of xgrammar are stored whole."""
+    cells = plan_of("cuda").cells("share")
+    held = {cell.name: {"runs": [], "seconds": 1.0} for cell in cells if cell.backend == "xgrammar"}
+    store("share", held, path=tmp_path / "share.json").save()
+    smokes: list[list[str]] = []
+
+    def in_process(cell: Cell, device: str, out: Path, seconds: float, *rest: list[Cell]) -> dict[str, Any]:
+        """Has the smoke make its steps as its own process does, given the cells by name."""
+        if cell.kind != "smoke":
+            return {"error": "made up"}
+        named = ",".join(other.name for other in rest[0])
+        gpu.main(["--out", str(out), "--device", device, "--cell", "smoke", "--cells", named])
+        return {"untried": []}
+
+    def alone(cell: Cell, plan: Plan, *_: object) -> None:
+        smokes.append([name for name, _ in gpu_smoke.steps(plan, "cuda", tmp_path, print)])
+
+    monkeypatch.setattr(gpu, "in_process", in_process)
+    monkeypatch.setattr(gpu, "alone", alone)
+    gpu.main(["--out", str(tmp_path), *arguments])
+    libraries = {*backends.split(), *kernels.split()}
+    steps = [f"the library {name}" for name in plan_of("cuda").kernel_backends if name in libraries]
+    steps += ["decoding with the shape tiny"] if backends else []
+    assert smokes == [[*steps, *(f"the kernels of {name}" for name in kernels.split())]]
 
 
 def test_the_steps_of_a_smoke_end_with_the_first_that_fails(
@@ -147,14 +233,18 @@ def test_the_steps_of_a_smoke_end_with_the_first_that_fails(
         raise BadInput("it fell")
 
     def steps(*_: object) -> Iterator[gpu_smoke.Step]:
-        yield "one", lambda: ran.append("one")
+        yield "one", lambda: ran.extend(open_steps())
         yield "two", fails
         yield "three", lambda: ran.append("three")
+
+    def open_steps() -> list[str]:
+        return gpu_running.open_steps(tmp_path)
 
     monkeypatch.setattr(gpu_smoke, "steps", steps)
     with pytest.raises(BadInput, match=r"^two: it fell$"):
         gpu_smoke.smoke(TINY, "cpu", tmp_path, 60.0, said.append)
-    assert ran == ["one"] and [line.partition(" (")[0] for line in said] == ["one: works"]
+    assert ran == ["one", "two", "three"] and open_steps() == ["two", "three"]
+    assert [line.partition(" (")[0] for line in said] == ["one: works"]
     assert gpu_smoke.smoke(TINY, "cpu", tmp_path, 0.0, said.append) == ["one", "two", "three"]
 
 
@@ -260,7 +350,7 @@ def test_the_script_smokes_here(tmp_path: Path) -> None:
     """In a process of its own, for so short a time that one step alone is made."""
     out = tmp_path / "out"
     done = script("--out", out, "--device", "cpu", "smoke=1")
-    assert done.returncode == OK, done.stdout + done.stderr
+    assert done.returncode == INCOMPLETE, done.stdout + done.stderr
     assert "the library xgrammar: works" in done.stdout and "no time was left for" in done.stdout
     assert not list(out.iterdir())
 
