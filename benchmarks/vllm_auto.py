@@ -35,7 +35,7 @@ from harness.text import markdown_table
 SECONDS = 10.0
 LIBRARIES = ("xgrammar", "guidance", "outlines")
 REFUSED = "refused"
-LOST = "the check dies, or takes longer than 10 s"
+LOST = f"the check dies, or takes longer than {SECONDS:g} s"
 
 
 @script

@@ -7,6 +7,7 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,16 +65,20 @@ def settings_of(batch: int, texts: int, own_kernel: bool) -> tuple[Setting, ...]
     return tuple(made)
 
 
-def decode_cell(
-    cell: Cell, plan: Plan, device: str, folder: Path, say: Callable[[str], None]
-) -> dict[str, Any]:
-    """Decodes into the folder and returns what is kept. The backends change places from fork to fork, so that
-    each is the one that has an A/A arm."""
-    shift = cell.fork % len(plan.backends)
-    request = DecodeRequest(
+def request_of(
+    backends: Sequence[str],
+    shape: str,
+    settings: tuple[Setting, ...],
+    device: str,
+    folder: Path,
+    timeout_s: float = 300.0,
+) -> DecodeRequest:
+    """Returns the request for one fork and one warm round of exactly these settings, with records in the
+    folder; a model without the fast paths is refused."""
+    return DecodeRequest(
         workloads=(),
-        backends=",".join([*plan.backends[shift:], *plan.backends[:shift]]),
-        model=cell.shape,
+        backends=",".join(backends),
+        model=shape,
         vocabulary=VOCABULARY,
         profile="quick",
         usual=Setting(""),
@@ -82,18 +87,32 @@ def decode_cell(
         texts=None,
         prompt_tokens=None,
         forks=1,
-        rounds=plan.rounds,
+        rounds=1,
         device=device,
         dtype=None,
         out=folder,
-        timeout_s=300.0,
+        timeout_s=timeout_s,
         memory_gb=64.0,
         argv=(),
-        settings=settings_of(cell.batch, plan.texts, plan.own_kernel),
-        again=True,
+        settings=settings,
         accepts=check_fast,
     )
-    decode(request, say)
+
+
+def decode_cell(
+    cell: Cell, plan: Plan, device: str, folder: Path, say: Callable[[str], None]
+) -> dict[str, Any]:
+    """Decodes into the folder and returns what is kept. The backends change places from fork to fork, so that
+    each is the one that has an A/A arm."""
+    shift = cell.fork % len(plan.backends)
+    request = request_of(
+        [*plan.backends[shift:], *plan.backends[:shift]],
+        cell.shape,
+        settings_of(cell.batch, plan.texts, plan.own_kernel),
+        device,
+        folder,
+    )
+    decode(replace(request, rounds=plan.rounds, again=True), say)
     return condensed(Decoded(read_decoding(folder)))
 
 

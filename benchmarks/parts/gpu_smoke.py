@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+from gpu_decode import request_of
 from gpu_machine import check_backend
-from gpu_paths import check_fast
-from gpu_plan import MIXED, PROMPT, VOCABULARY, Plan
+from gpu_plan import MIXED, PROMPT, Plan
 from gpu_running import OPEN_STEPS
 
 from harness.backend.process.lost import Lost
@@ -21,7 +21,7 @@ from harness.measure.kernels.session import KernelRun
 from harness.measure.kernels.situations import PROBES
 from harness.serve.decode.figures import Decoded
 from harness.serve.decode.record import read_decoding
-from harness.serve.decode.session import DecodeRequest, decode
+from harness.serve.decode.session import decode
 from harness.serve.decode.setting import Setting
 from harness.walk.loop.outcome import ANSWERED
 from harness.whole_files import write_whole
@@ -83,28 +83,7 @@ def settings() -> tuple[Setting, ...]:
 def _decoded(plan: Plan, device: str, folder: Path) -> None:
     """Decodes a setting of each strategy, by each backend. Raises BadInput for the first that is lost, has a
     text that its grammar does not allow, or writes other tokens than those that it replays."""
-    request = DecodeRequest(
-        workloads=(),
-        backends=",".join(plan.backends),
-        model=SHAPE,
-        vocabulary=VOCABULARY,
-        profile="quick",
-        usual=Setting(""),
-        strategies=None,
-        batches=None,
-        texts=None,
-        prompt_tokens=None,
-        forks=1,
-        rounds=1,
-        device=device,
-        dtype=None,
-        out=folder,
-        timeout_s=ANSWER_SECONDS,
-        memory_gb=64.0,
-        argv=(),
-        settings=settings(),
-        accepts=check_fast,
-    )
+    request = request_of(plan.backends, SHAPE, settings(), device, folder, ANSWER_SECONDS)
     decode(request, lambda _: None)
     decoding = read_decoding(folder)
     for loss in decoding.losses:

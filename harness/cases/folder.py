@@ -51,7 +51,7 @@ def files_of_cases(folder: Path) -> tuple[tuple[Path, ...], str]:
                 raise BadInput(f"{folder}: holds the results of a command; name a folder of cases only")
             folders.clear()
             continue
-        folders[:] = [name for name in folders if not (name.startswith(".") or name == PACKAGES)]
+        folders[:] = filter(_is_entered, folders)
         linked += [path for name in folders if os.path.islink(path := Path(place, name))]
         for path in (Path(place, name) for name in names):
             is_wanted = suffix_of(path) in SUFFIXES
@@ -86,13 +86,18 @@ def some_files_of_cases(folder: Path, most: int) -> Iterator[Path]:
         if _holds_results(Path(place), names):
             folders.clear()
             continue
-        folders[:] = [name for name in sorted(folders) if not (name.startswith(".") or name == PACKAGES)]
+        folders[:] = filter(_is_entered, sorted(folders))
         for path in (Path(place, name) for name in sorted(names)):
             seen += 1
             if seen > most:
                 return
             if suffix_of(path) in SUFFIXES and not HIDDEN.match(path.name) and os.path.isfile(path):
                 yield path
+
+
+def _is_entered(name: str) -> bool:
+    """Is a folder of this name looked into for cases?"""
+    return not (name.startswith(".") or name == PACKAGES)
 
 
 def _has_no_case(path: Path) -> bool:

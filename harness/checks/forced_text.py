@@ -30,7 +30,7 @@ class Fault:
 def places_and_insides(subject: Subject, purpose: str) -> Iterator[Place]:
     """Yields the subject's places, and as many again that lie inside a character of an instance."""
     vocabulary = subject.vocabulary
-    # By their digests: all texts together grow with the square of an instance's length.
+    # The keys are digests, because all texts together grow with the square of an instance's length.
     inside: dict[bytes, tuple[int, int]] = {}
     for number in subject.numbers:
         content, read = _content(subject, number), blake2b(digest_size=16)

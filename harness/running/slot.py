@@ -302,7 +302,7 @@ class Slot:
         failure, text = failure_of(walks)
         was_killed = task.killed is None and ending.signal == signal_name(signal.SIGKILL)
         if was_killed and memory.kills_for_memory() > self.kills_before:
-            # Whose memory it was nobody knows: that of all together, and the child was not over its limit.
+            # Nobody knows whose memory it was: the child was within its limit, and all took too much.
             work.starved += 1
             work.starved_cases.add(task.number)
             self.is_starved = self.is_closing = True

@@ -19,7 +19,7 @@ from harness.running.progress import RunProgress
 from harness.text import counted
 
 CASES_FOR_A_SECOND_WALK = 200
-"""Of how many cases one is walked a second time for being wrong, where such cases were wrong alone too."""
+"""One of so many cases is walked a second time for being wrong, where such cases were wrong alone too."""
 
 
 NAMES = 3
@@ -177,8 +177,8 @@ class Task:
     rss_bytes: int = 0
     """The resident bytes of the child when it was looked at last."""
     our_growth_bytes: int = 0
-    """By how much they have grown while code of ours was at work: between two looks in which no call of the
-    backend began."""
+    """The bytes by which they have grown while code of ours was at work, that is, between two looks in which
+    no call of the backend began."""
     compiled: dict[str, Any] | None = None
     walked: list[tuple[dict[str, Any], bytes]] = field(default_factory=list)
     checking: str = ""

@@ -93,7 +93,7 @@ ASKING: dict[str, Any] = {"model": "m", "messages": [], "tools": [WEATHER], "res
 
 @pytest.mark.parametrize("word", ["chatml", "openai", "html", "json", ""])
 def test_a_request_may_have_a_format_of_any_word(word: str, tmp_path: Path) -> None:
-    """By that word alone it was a JSON Schema, which every backend refused."""
+    """Such a request was taken for a JSON Schema by that word alone, and every backend refused it."""
     logged = {"timestamp": "t", "path": "/v1", "messages": [], "params": {"tools": [WEATHER]}}
     for value, names in (
         ({**ASKING, "format": word}, ["weather", "answer"]),

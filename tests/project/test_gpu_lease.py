@@ -18,6 +18,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
+import gpu_decode
 import gpu_machine
 import gpu_report
 import gpu_running
@@ -197,7 +198,7 @@ def test_a_smoke_tries_the_backends_of_the_cells_that_will_run(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    """Of `share`, all cells of xgrammar are stored whole."""
+    """All cells of xgrammar in `share` are stored whole here, so that they need no smoke unless named."""
     cells = plan_of("cuda").cells("share")
     held = {cell.name: {"runs": [], "seconds": 1.0} for cell in cells if cell.backend == "xgrammar"}
     store("share", held, path=tmp_path / "share.json").save()
@@ -335,7 +336,7 @@ def test_a_smoke_applies_each_kernel_of_a_backend(wrong: str, monkeypatch: pytes
 def test_a_smoke_runs_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Every step, by a real backend, with a model of the shape tiny."""
     monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")  # no compiler, which takes a minute
-    monkeypatch.setattr(gpu_smoke, "VOCABULARY", "probe")
+    monkeypatch.setattr(gpu_decode, "VOCABULARY", "probe")
     said: list[str] = []
     assert gpu_smoke.smoke(TINY, "cpu", tmp_path, 1000.0, said.append) == []
     assert [line.rpartition(":")[0] for line in said if ": works (" in line] == [

@@ -38,7 +38,7 @@ AGAIN = 3
 """How often a warm run in which passes were captured is made again, at most."""
 
 Fault = tuple[Whose, str]
-"""Whose fault it is that a run came to no end, and why."""
+"""A fault says whose it is that a run came to no end, and why."""
 
 Judge = Callable[[str, int, bytes], Right]
 """Judges a text, given the workload's name, the request's number in it, and the text that came out."""
@@ -60,7 +60,7 @@ class DecodingArm:
     has_served: bool = False
     """Whether any run of the arm came to an end."""
     failed: str = ""
-    """By which fault of ours the arm's last child was lost, without its numbers."""
+    """The fault of ours by which the arm's last child was lost, without its numbers; empty if by none."""
 
     def renew(self) -> None:
         """Drop the child; the next request goes to a fresh one, which has no model yet."""

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from harness.errors import BadInput
-from harness.measure.statistics import has_tail, observed_quantile
+from harness.measure.statistics import shown_quantiles
 from harness.walk.loop.outcome import ANSWERED, Completed
 
 LEVELS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
@@ -185,11 +185,5 @@ def tokens_per_pass(completed: Sequence[Completed]) -> float | None:
 
 def percentiles(values: Sequence[float]) -> dict[str, float | None]:
     """Returns mean, count and LEVELS, as observed values; a level is None if too few values lie beyond it."""
-    by_name: dict[str, float | None] = {
-        "n": float(len(values)),
-        "mean": float(np.mean(values)) if len(values) else None,
-    }
-    for name, share in LEVELS.items():
-        shown = len(values) > 0 and (name == "p50" or has_tail(share, len(values)))
-        by_name[name] = observed_quantile(values, share) if shown else None
-    return by_name
+    mean = float(np.mean(values)) if len(values) else None
+    return {"n": float(len(values)), "mean": mean, **shown_quantiles(values, LEVELS)}
