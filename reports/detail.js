@@ -58,7 +58,7 @@ function noteShown(note) {
     note.findings ? el("ul", { class: "notes" }, note.findings.map(findingShown), note.more_findings ? el("li", {}, `${note.more_findings} more findings`) : null) : null);
 }
 
-// What befell the case behind others in one process, and not alone: no failure of it.
+// What befell the case behind others in one process, and not alone.
 function delayedShown(each) {
   const behind = each.behind.map((one, at) => [at ? ", " : "", link(`case/${encodeURIComponent(one.id)}?${new URLSearchParams({ suite: one.suite })}`, one.name || "unnamed")]);
   return el("li", {}, armName(each.arm), " ", each.led, behind, each.said);
@@ -174,7 +174,7 @@ async function showCase(place) {
   if (!detail) {
     parts.push(el("p", { class: "warning" }, "This case works without a divergence, or is not judged or not measured, on every arm; its grammar and instances were left off to keep the page small.", index.page.alone ? "" : " report.json has them."));
   } else {
-    if (detail.delayed) parts.push(el("h3", {}, "Not counted"), el("ul", { class: "notes" }, detail.delayed.map(delayedShown)));
+    if (detail.delayed) parts.push(el("h3", {}, "Behind other cases only"), el("ul", { class: "notes" }, detail.delayed.map(delayedShown)));
     parts.push(el("h3", {}, "Grammar"), detail.grammar === undefined ? el("p", { class: "note" }, canRepro(0) ? "Its grammar is not in the run's cases.jsonl." : "The run was published without its cases.") : box(detail.grammar, "grammar"),
       detail.grammar_left_off ? el("p", { class: "note" }, `cut: ${detail.grammar_left_off.toLocaleString("en")} more characters`) : null);
     const whole = detail.notes.filter((note) => note.instance === undefined || !detail.instances.some((each) => each.number === note.instance));

@@ -1,5 +1,5 @@
-"""The cases that failed behind others in one process and not alone: told on every surface, and counted
-against nobody."""
+"""The cases that failed behind others in one process and not alone: told on every surface. What did not come
+to its end counts against nobody; what came to its end and is wrong counts against the backend."""
 
 from __future__ import annotations
 
@@ -24,39 +24,44 @@ class Delayed:
     case_id: str
     case: str
     text: str
-    """What was seen the first time."""
+    """What was seen the first time; empty where that counts, because the rows of the case tell it."""
     behind: tuple[Before, ...]
     """The last cases that the process had served by then: it may be the doing of one of them."""
+    counts: bool = False
+    """Is it a wrong outcome, which counts against the backend though the case is right alone?"""
 
     @property
     def opening(self) -> str:
         """Returns the words before the names of the cases behind which it failed, if there are such."""
+        if self.counts:
+            return "was wrong after "
         return "failed after " if self.behind else "failed once"
 
     @property
     def closing(self) -> str:
         """Returns the words after them, with what was seen."""
+        if self.counts:
+            return " and right when walked again in a process of its own: this counts against the backend"
         return f" and not when walked again in a process of its own: {self.text}"
 
 
 def delayed_of(row: Row) -> Delayed | None:
-    """Returns what the row tells of it, if anything."""
-    return (
-        Delayed(str(arm_of_row(row)), row.suite, row.case_id, row.case, row.delayed, row.behind)
-        if row.delayed
-        else None
-    )
+    """Returns what the row tells of it, if anything. Of a wrong case each wrong row tells the same."""
+    if not row.delayed and not row.behind:
+        return None
+    arm = str(arm_of_row(row))
+    return Delayed(arm, row.suite, row.case_id, row.case, row.delayed, row.behind, counts=not row.delayed)
 
 
 @dataclass
 class DelayedCases:
-    """Takes in rows; keeps the cases that failed in their first walk only."""
+    """Takes in rows, those of a case together; keeps the cases that failed in their first walk only."""
 
     cases: list[Delayed] = field(default_factory=list)
 
     def add(self, row: Row) -> None:
         """Takes in one row."""
-        if (delayed := delayed_of(row)) is not None:
+        if (delayed := delayed_of(row)) is not None and delayed not in self.cases[-1:]:
             self.cases.append(delayed)
 
 
@@ -69,15 +74,18 @@ def in_words(delayed: Delayed) -> str:
 def lines(cases: Sequence[Delayed]) -> list[str]:
     """Returns all of them in a line for each kind; none if there are none."""
     kinds = {
-        "after other cases in the same process, and not when walked alone": [
-            delayed for delayed in cases if delayed.behind
+        "{} failed after other cases in the same process, and not when walked alone; "
+        "this counts against no backend": [each for each in cases if each.behind and not each.counts],
+        "{} failed once, and not when walked again; this counts against no backend": [
+            each for each in cases if not each.behind
         ],
-        "once, and not when walked again": [delayed for delayed in cases if not delayed.behind],
+        "{} had a wrong outcome after other cases in the same process, and not when walked alone; "
+        "this counts against the backend, in which one case changes another": [
+            each for each in cases if each.counts
+        ],
     }
     return [
-        f"{counted(len(mine), 'case')} failed {how}; this counts against no backend: {_names(mine)}"
-        for how, mine in kinds.items()
-        if mine
+        f"{how.format(counted(len(mine), 'case'))}: {_names(mine)}" for how, mine in kinds.items() if mine
     ]
 
 

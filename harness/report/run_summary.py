@@ -54,7 +54,7 @@ class RunSummary:
     compiling: tuple[Tail, ...] = ()
     """The slow compiles of each backend."""
     delayed: tuple[Delayed, ...] = ()
-    """What failed behind other cases and not alone."""
+    """What failed behind other cases and not alone; what `counts` in it is in the states too."""
     answer: Answer | None = None
     """Which backend to use, and how sure that is."""
 

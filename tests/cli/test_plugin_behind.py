@@ -24,10 +24,12 @@ def test_a_case_that_fails_behind_others_only_names_them(
     (pytester.path / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in CASES))
     words = ["-p", "no:hypothesispytest", "--grammarbench-suite=cases.jsonl", "--grammarbench-effort=0"]
     words += ["--grammarbench-backend=miniatures.of_other_cases:RemembersByTooShortAKey"]
-    said = "seen behind other cases (first), and not when the case was walked alone"
+    said = "second (cases) was wrong after first and right when walked again in a process of its own: "
+    said += "this counts against the backend"
     both = pytester.runpytest_subprocess(*words, timeout=100)
     both.assert_outcomes(passed=1, failed=1)
     assert said in both.outlines
+    assert "1 case had a wrong outcome after other cases in the same process" in both.stdout.str()
     alone = pytester.runpytest_subprocess(*words, "-k", "second", timeout=100)
     alone.assert_outcomes(passed=1, deselected=1)
-    assert "seen behind" not in alone.stdout.str()
+    assert "was wrong after" not in alone.stdout.str()

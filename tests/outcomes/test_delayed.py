@@ -47,6 +47,17 @@ SAID = " and not when walked again in a process of its own: crash in compile: ki
 LED = "failed after "
 FAILED = "1 case failed after other cases in the same process, and not when walked alone"
 NOBODY = f"{FAILED}; this counts against no backend"
+WRONG = "1 case had a wrong outcome after other cases in the same process, and not when walked alone"
+COUNTS = f"{WRONG}; this counts against the backend, in which one case changes another"
+WORDS = "was wrong after mini: first and right when walked again in a process of its own"
+FORGETS = [
+    {"description": "first", "regex": "[ab]{2,5}c?", "tests": [{"text": "ab", "valid": True}]},
+    {
+        "description": "second",
+        "regex": "[ab]{3}d",
+        "tests": [{"text": "aabd", "valid": True}, {"text": "aab", "valid": False}],
+    },
+]
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +79,19 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ]
         assert main(["run", str(folder / "mini.json"), *words]) == 0
     return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def wrong(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of a backend whose cache confuses the second case with the first one."""
+    folder = tmp_path_factory.mktemp("wrong")
+    (folder / "mini.json").write_text(json.dumps(FORGETS))
+    words = ["--backends", "miniatures.of_other_cases:RemembersByTooShortAKey", "--vocabularies", "bytes"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(SUPPORT))
+        run = folder / "run"
+        assert main(["run", str(folder / "mini.json"), *words, "--effort", "0", "--out", str(run)]) == 0
+    return run
 
 
 def told(run: Path, *words: str, capsys: pytest.CaptureFixture[str]) -> str:
@@ -142,7 +166,7 @@ def test_its_own_page_tells_it_too(run: Path, browser: Any) -> None:
     browser.open((run / "report" / "report.html").as_uri())
     browser.go(f"/case/{neighbour}")
     shown = browser.ask("document.querySelector('#explorer').innerText")
-    assert "Not counted" in shown and f"{LED}mini: first, mini: {GUILTY}{SAID}" in shown
+    assert "Behind other cases only" in shown and f"{LED}mini: first, mini: {GUILTY}{SAID}" in shown
     assert (
         browser.ask(
             "[...document.querySelectorAll('#explorer a')].filter((each) => "
@@ -162,7 +186,7 @@ def test_a_failing_case_tells_it_without_a_script(tmp_path: Path) -> None:
     html = (path / "report" / "report.html").read_text("utf-8")
     case = html[html.index('<details class="case"') :].partition("</section>")[0]
     assert (
-        "Not counted" in case
+        "Behind other cases only" in case
         and "killed after 2 s" in case
         and (f"{LED}&lt;i&gt;one&lt;/i&gt; and not when") in case
     )
@@ -219,3 +243,35 @@ def test_a_failure_of_ours_that_did_not_come_again_has_its_own_words() -> None:
     assert "failed once and not when walked again" in delayed.in_words(every.cases[0])
     assert "failed after one and not when walked again" in delayed.in_words(every.cases[1])
     assert "and 2 more" in delayed.lines([every.cases[0]] * 6)[0] and delayed.lines([]) == []
+
+
+def test_a_wrong_outcome_behind_other_cases_counts_and_is_told_once_for_all_its_rows(
+    wrong: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = " ".join(told(wrong, "table", "summary", capsys=capsys).split())
+    assert said.count(f"{COUNTS}: mini: second (mini, ") == 1 and "counts against no backend" not in said
+    found = json.loads(told(wrong, "table", "summary", "--json", capsys=capsys))
+    (each,) = found["delayed"]
+    assert each["counts"] is True and each["text"] == "" and found["worst"] is not None
+    assert [one["case"] for one in each["behind"]] == ["mini: first"]
+
+    main(["report", str(wrong), "--format", "all", "--out", str(tmp_path)])
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert [(each["case"], each["counts"]) for each in result["delayed"]] == [("mini: second", True)]
+    assert [each["case"] for each in result["failing"]] == ["mini: second"]
+    for name in ("junit.xml", "summary.md"):
+        text = (tmp_path / name).read_text()
+        assert WRONG in text and text.count(WORDS) == 1, name
+
+
+def test_the_page_of_a_case_names_the_cases_behind_which_alone_it_is_wrong(wrong: Path) -> None:
+    main(["report", str(wrong)])
+    html = (wrong / "report" / "report.html").read_text("utf-8")
+    section = html[html.index('<section id="failing">') :].partition("</section>")[0]
+    assert f"{COUNTS}: mini: second" in section
+    case = section[section.index('<details class="case"') :]
+    assert case.count("Behind other cases only") == 1 and case.count("was wrong after mini: first and") == 1
+    _, details = on_page(html)
+    (detail,) = (detail for detail in details if "delayed" in detail)
+    (each,) = detail["delayed"]
+    assert each["led"] == "was wrong after " and [one["name"] for one in each["behind"]] == ["mini: first"]

@@ -208,7 +208,8 @@ class CaseItem(pytest.Item):
             pytest.exit(f"grammarbench: {one_line(str(error))}", returncode=pytest.ExitCode.USAGE_ERROR)
         self.outcome = self.walks.outcome(self.suite, self.case)
         for failure in self.outcome.delayed:
-            self.add_report_section("setup", MARK, for_logs(delayed.in_words(failure)))
+            if not failure.counts:  # of what counts the report of the failed test says it
+                self.add_report_section("setup", MARK, for_logs(delayed.in_words(failure)))
         if self.outcome.ours:
             pytest.fail(f"harness error (ours): {for_logs(one_line(self.outcome.ours))}", pytrace=False)
 

@@ -22,11 +22,11 @@ from harness.cases.case import Case
 from harness.checks import is_policy
 from harness.errors import BadInput
 from harness.outcomes import expected
-from harness.outcomes.delayed import Delayed, delayed_of
+from harness.outcomes.delayed import Delayed, DelayedCases, in_words
 from harness.outcomes.outcome import CaseOutcome, CaseRows, is_documented, walk_verdict
 from harness.outcomes.repro_command import repro_words
 from harness.rows.folder import locked
-from harness.rows.row import CHECKS_MODE, DECLINED, OURS, Before, Row
+from harness.rows.row import CHECKS_MODE, DECLINED, OURS, Row
 from harness.rows.store import read_rows
 from harness.running.session import SEED, Request, run
 from harness.text import one_line
@@ -122,8 +122,6 @@ class CaseReport:
     """The words of the backend where it refuses the case."""
     delayed: tuple[Delayed, ...] = ()
     """What failed behind other cases and not alone."""
-    behind: tuple[Before, ...] = ()
-    """The cases behind which alone the case was wrong; empty where nothing says so."""
 
     @property
     def differs_by_a_timeout(self) -> bool:
@@ -146,9 +144,7 @@ class CaseReport:
             changed = [f"new: {new or '-'}; gone: {gone or '-'}; recorded: {then or 'no fault'}"]
         more = [f"and {len(self.problems) - MOST_LINES} more"] if len(self.problems) > MOST_LINES else []
         wrong = [*changed, *self.problems[:MOST_LINES]]
-        if self.behind:
-            names = one_line(", ".join(before.case for before in self.behind))
-            more.append(f"seen behind other cases ({names}), and not when the case was walked alone")
+        more += [one_line(in_words(each)) for each in self.delayed if each.counts]
         return [*wrong[:1], head, *wrong[1:], *more, f"to see it: {self.command}"]
 
 
@@ -226,16 +222,17 @@ class Walks:
         command = shlex.join(repro_words(self.folder, suite, case.id, backend, self.vocabulary))
         problems = sorted((line for row in rows for line in _problems(row)), key=itemgetter(0))
         refusal = next((row.text for row in rows if row.status in DECLINED), "")
-        later = tuple(_delayed(rows))
         lines = tuple(line for _, line in problems)
-        behind = next((row.behind for row in rows if row.behind and not row.delayed), ())
         return CaseReport(
-            case, came_to, faults, recorded, change, lines, lost, command, refusal, later, behind
+            case, came_to, faults, recorded, change, lines, lost, command, refusal, tuple(_delayed(rows))
         )
 
 
-def _delayed(rows: Iterable[Row]) -> Iterator[Delayed]:
-    return (failure for row in rows if (failure := delayed_of(row)) is not None)
+def _delayed(rows: Iterable[Row]) -> list[Delayed]:
+    every = DelayedCases()
+    for row in rows:
+        every.add(row)
+    return every.cases
 
 
 def _problems(row: Row) -> Iterator[tuple[bool, str]]:

@@ -104,7 +104,8 @@ class Result:
     figures: tuple[Figure, ...]
     failing: tuple[Failing, ...]
     delayed: tuple[Delayed, ...]
-    """What failed behind other cases and not alone: no failure, and in none of the counts."""
+    """What failed behind other cases and not alone. It is in none of the counts, but for what says `counts`,
+    which is also among `failing`."""
     changes: tuple[Change, ...]
     gate: Gate
 

@@ -127,7 +127,7 @@ class Cases:
             tags = tuple(tag[:TAG] for tag in kept_tags(row))
             case = self.noted[key] = CaseNoted(row.suite, row.case_id, row.case[:NAME], row.dialect, tags)
         who = run, arm_key(row)
-        if (later := delayed_of(row)) is not None:
+        if (later := delayed_of(row)) is not None and (who, later) not in case.delayed[-1:]:
             case.delayed.append((who, later))
         came_to = outcome(row)
         failed = kind_of(came_to)

@@ -145,12 +145,14 @@ class Failures:
     lost: dict[tuple[Who, str, str], Reason] = field(default_factory=dict)
     """The reasons for which cases were not measured, through our own fault. No arm is blamed for them."""
     delayed: dict[CaseKey, list[tuple[Who, Delayed]]] = field(default_factory=dict)
-    """What failed behind other cases and not alone: of failing cases and of others, and no failure."""
+    """What failed behind other cases and not alone: of failing cases and of others."""
 
     def add(self, row: Row, run: int) -> None:
         """Takes in one row of the run at this position; rows without failure are passed over."""
         if (later := delayed_of(row)) is not None:
-            self.delayed.setdefault((row.suite, row.case_id), []).append(((run, arm_key(row)), later))
+            told, mine = self.delayed.setdefault((row.suite, row.case_id), []), ((run, arm_key(row)), later)
+            if mine not in told[-1:]:
+                told.append(mine)
         kind = kind_of(outcome(row))
         if kind is None or (
             row.mode == CHECKS_MODE and (row.status in DECLINED or row.phase in NOT_COMPILED)

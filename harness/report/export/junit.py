@@ -125,7 +125,7 @@ def _add_case(suite: xml.Element, name: str, failing: Failing) -> None:
 
 
 def _notes(result: Result, count: Counts, documented: list[Failing]) -> list[str]:
-    """Returns lines about what is no failure: documented faults, and what failed behind other cases only."""
+    """Returns lines about documented faults, which are no failures, and what failed behind others only."""
     documented_lines = [
         _fit(f"{failing_case.case} [{failing_case.case_id}]: {', '.join(failing_case.faults)}")
         for failing_case in documented[:MOST_TOLD]

@@ -8,7 +8,7 @@ from harness.report.page.section import Section, Values
 
 
 def values(page: Content) -> Values:
-    """Returns the failing cases, and before them the calls that were only delayed."""
+    """Returns the failing cases, and before them what failed behind other cases only."""
     later = [case for noticed, _ in page.inputs.noticed for case in noticed.delayed.cases]
     return {
         "failing": page.failing,
