@@ -134,7 +134,10 @@ class Collected:
     def _count(self, message: dict[str, Any]) -> None:
         usage, timings = message.get("usage"), message.get("timings")
         if isinstance(usage, dict):
-            self.usage = Usage(_whole(usage.get("prompt_tokens")), _whole(usage.get("completion_tokens")))
+            self.usage = Usage(
+                _newer(_whole(usage.get("prompt_tokens")), self.usage.prompt),
+                _newer(_whole(usage.get("completion_tokens")), self.usage.output),
+            )
         if isinstance(timings, dict):
             numbers = {
                 self.scrub(str(name))[:40]: value
@@ -196,3 +199,8 @@ class Collected:
 
 def _whole(value: Any) -> int | None:
     return value if type(value) is int and 0 <= value < 1 << 40 else None
+
+
+def _newer(count: int | None, before: int | None) -> int | None:
+    """Returns the count; the one before it where a later message has none, or a count of no tokens."""
+    return count if count or before is None else before

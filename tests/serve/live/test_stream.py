@@ -150,6 +150,16 @@ def test_a_count_of_no_tokens_beside_text_is_none(said: int, counted: int) -> No
     assert heard.usage.prompt == 7 and answer(heard).tokens == counted
 
 
+@pytest.mark.parametrize(
+    "later", [{"total_tokens": 9}, {"completion_tokens": 0}, {"completion_tokens": None}]
+)
+def test_a_usage_without_a_count_takes_nothing_from_the_count_before(later: dict[str, Any]) -> None:
+    counts = [{"prompt_tokens": 7, "completion_tokens": count} for count in (3, 11)]
+    usages = ({"choices": [], "usage": usage} for usage in (*counts, later))
+    heard = heard_of(streaming(reason("stop", delta={}), *usages, "[DONE]"))
+    assert (heard.usage.prompt, heard.usage.output) == (7, 11)
+
+
 def test_a_second_choice_is_no_part_of_the_answer() -> None:
     second = {"choices": [{"index": 1, "delta": {"content": "99"}, "finish_reason": None}]}
     heard = heard_of(streaming(second, reason("stop", delta={}), "[DONE]"))
