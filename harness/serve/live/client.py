@@ -210,7 +210,7 @@ class Client:
                 raise RequestFailure("malformed", "stream", f"more than {MOST_BYTES:,} bytes")
             for data in reader.feed(received):
                 before = len(collected.message_ns)
-                collected.take(data, now)
+                collected.take(data, now, reader.name)
                 if collected.is_done:
                     return
                 if len(collected.message_ns) > before:

@@ -30,6 +30,9 @@ class EventReader:
         self._size = 0
         self._after_return = False
         self._is_first_line = True
+        self.name = ""
+        """The name of the event whose data was given last; empty if it has none."""
+        self._next_name = ""
         self.strange = ""
         """The first line that is no field of an event. It is ignored, as the standard says."""
         self.misses_data = False
@@ -75,6 +78,7 @@ class EventReader:
             self._is_first_line, line = False, line.removeprefix(BOM_UTF8)
         if not line:
             data, self._data, self._size = self._data, [], 0
+            self.name, self._next_name = self._next_name, ""
             try:
                 return b"\n".join(data).decode("utf-8") or None
             except UnicodeDecodeError as error:
@@ -85,7 +89,9 @@ class EventReader:
         name, _, value = line.partition(b":")
         if name == b"data":
             self._data.append(value.removeprefix(b" "))
-        elif name not in (b"event", b"id", b"retry"):
+        elif name == b"event":
+            self._next_name = value.removeprefix(b" ").decode("utf-8", "replace")
+        elif name not in (b"id", b"retry"):
             self.misses_data |= b"{" in line
             self.strange = self.strange or repr(self._scrub(line.decode("utf-8", "replace"))[:60])
         return None

@@ -15,6 +15,9 @@ TEXT_CHARACTERS = 1 << 20
 DONE = "[DONE]"
 """The data of the event that ends a stream."""
 
+ERROR = "error"
+"""The name of an event whose data is an error, whatever its form."""
+
 FINISHED, TRUNCATED = ("stop", "eos"), ("length",)
 CALLED = ("tool_calls", "function_call")
 """The reasons of the end where the model called tools, which is an end of its own only without text."""
@@ -53,18 +56,23 @@ class Collected:
         self.is_done = False
         """Whether `[DONE]` came."""
 
-    def take(self, data: str, now: int) -> None:
-        """Take in one event. Raises BadStream if it is none of this interface."""
+    def take(self, data: str, now: int, name: str = "") -> None:
+        """Take in one event, with its name. Raises BadStream if it is none of this interface."""
         if data.strip() == DONE:
             self.is_done = True
             return
         try:
             message = json.loads(data)
         except (ValueError, RecursionError):
-            raise BadStream(f"an event that is not JSON: {self._shown(data)}") from None
-        if not isinstance(message, dict):
-            raise BadStream(f"an event that is no object: {self._shown(data)}")
-        if message.get("error") or message.get("object") == "error":
+            message = None
+            wrong = "not JSON"
+        else:
+            wrong = "" if isinstance(message, dict) else "no object"
+        if name == ERROR and wrong:
+            raise ServerError(f"an error within the stream: {self.scrub(data)[:300]}", None)
+        if wrong:
+            raise BadStream(f"an event that is {wrong}: {self._shown(data)}")
+        if name == ERROR or message.get("error") or message.get("object") == "error":
             raise self._error(message)
         self._count(message)
         choices = message.get("choices")
@@ -127,7 +135,7 @@ class Collected:
         """Returns the error that the server reports by this message."""
         error = message.get("error")
         error = error if isinstance(error, dict) else message
-        why = error.get("message") or message.get("error")
+        why = error.get("message") or message.get("error") or message
         said = self.scrub(why) if isinstance(why, str) else self.scrub(json.dumps(why))[:300]
         return ServerError(f"an error within the stream: {said}", _whole(error.get("code")))
 

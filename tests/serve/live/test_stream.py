@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -187,6 +188,34 @@ def test_a_refusal_that_is_no_string_is_malformed() -> None:
 @pytest.mark.parametrize("wrong", [0, "", {}, False])
 def test_choices_that_are_empty_but_no_list_are_malformed(wrong: Any) -> None:
     assert heard_of(streaming({"choices": wrong}, reason("stop", delta={}))).end == "malformed"
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        ('{"type": "overloaded_error", "message": "no capacity"}', "no capacity"),
+        ('{"error": {"message": "no capacity"}}', "no capacity"),
+        ('{"detail": "no capacity"}', '{"detail": "no capacity"}'),
+        ("no capacity", "no capacity"),
+        ('"no capacity"', '"no capacity"'),
+    ],
+)
+def test_an_event_named_error_is_an_error_whatever_its_data(data: str, why: str) -> None:
+    heard = heard_of(streaming(end=f"event: error\ndata: {data}\n\n".encode()))
+    assert (heard.end, heard.why) == ("failed", f"an error within the stream: {why}")
+
+
+@pytest.mark.parametrize("named", ["event: errors\n", "event: error\n\n", "event: error\nevent: x\n"])
+def test_an_event_of_another_name_is_no_error(named: str) -> None:
+    """A name without data is of no event, and the last name of several counts."""
+
+    async def behave(talk: faults.Talk) -> None:
+        await talk.head()
+        await talk.chunk(f"{named}data: {json.dumps(talk.message('12'))}\n\n".encode())
+        await talk.finish()
+
+    heard = heard_of(behave)
+    assert (heard.end, heard.text) == ("finished", "12")
 
 
 # ---------------------------------------------------------------------------------------------- the last line
