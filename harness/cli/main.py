@@ -155,7 +155,7 @@ def _run(arguments: Sequence[str] | None) -> int:
             raise
         with _undisturbed():
             stored = STORED if _has_begun(options) else ""
-            going_on = _going_on(options) if stored or hasattr(end, "__notes__") else ""
+            going_on = _going_on(options) if stored or _notes(end) else ""
             return _complain(f"{_told(end)}{stored}{going_on}", INCOMPLETE)
 
 
@@ -201,7 +201,14 @@ def _quieten_matplotlib() -> None:
 def _told(error: OSError | KeyboardInterrupt) -> str:
     """Returns what happened, and the notes on it."""
     said = str(error) or ("interrupted" if isinstance(error, KeyboardInterrupt) else type(error).__name__)
-    return "; ".join([said, *getattr(error, "__notes__", ())])
+    return "; ".join([said, *_notes(error)])
+
+
+def _notes(error: BaseException) -> list[str]:
+    """Returns our notes on the error. Python 3.12 and later add one to what comes while a class is made."""
+    return [
+        note for note in getattr(error, "__notes__", ()) if not note.startswith("Error calling __set_name__")
+    ]
 
 
 def _has_begun(options: argparse.Namespace) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -194,7 +195,8 @@ def test_metadata_of_other_kinds_are_no_part_of_a_request(held: object, tmp_path
 
 def test_what_wraps_itself_without_end_is_refused_at_once(tmp_path: Path) -> None:
     """It took a minute for 20,000 levels, because each was walked for each level around it."""
-    deep = '{"body":' * 20_000 + json.dumps(ASKING) + "}" * 20_000
+    levels = 20_000 if sys.version_info < (3, 12) else 1_000  # the JSON of later versions is not read so deep
+    deep = '{"body":' * levels + json.dumps(ASKING) + "}" * levels
     assert "a request that more than 50 objects wrap is not read" in refusal(tmp_path, deep)
     assert len(read(tmp_path, '{"body":' * 49 + json.dumps(ASKING) + "}" * 49)) == 2
 

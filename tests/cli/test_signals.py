@@ -82,7 +82,7 @@ def test_ctrl_c_that_is_pressed_again_takes_nothing_from_what_is_said(
 def test_an_interruption_that_python_makes_another_error_of_is_one(
     said: Callable[[Sequence[str]], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Python 3.11 does so while a class is made, as amid an import."""
+    """Python 3.11 does so while a class is made, as amid an import; later versions add a note to it."""
 
     class Interrupts:
         __set_name__ = interrupted
@@ -90,8 +90,10 @@ def test_an_interruption_that_python_makes_another_error_of_is_one(
     def wrapped(*_: object) -> NoReturn:
         try:
             type("Made", (), {"name": Interrupts()})
-        except KeyboardInterrupt as end:  # of later versions
-            raise RuntimeError("Error calling __set_name__") from end
+        except RuntimeError as error:
+            assert isinstance(error.__cause__, KeyboardInterrupt)
+            error.__cause__.add_note("Error calling __set_name__ on 'Interrupts' instance 'name' in 'Made'")
+            raise
         raise AssertionError("it was not interrupted")
 
     def broken(*_: object) -> NoReturn:
