@@ -51,6 +51,8 @@ class Usage:
 
     prompt: int | None = None
     output: int | None = None
+    reasoning: int | None = None
+    """How many of the output's tokens are thinking."""
 
 
 @dataclass(frozen=True)
@@ -132,3 +134,15 @@ class Answer:
         """Returns the number of output tokens: the server's count, else the number of messages with text."""
         counted = self.heard.usage.output
         return len(self.heard.message_ns) if counted is None else counted
+
+    @property
+    def hidden(self) -> int:
+        """Returns how many of these are thinking that the server counted and did not send. Their time is in
+        TTFT."""
+        heard = self.heard
+        return 0 if heard.usage.output is None or heard.reasoning_characters else heard.usage.reasoning or 0
+
+    @property
+    def streamed(self) -> int:
+        """Returns how many of these came in messages."""
+        return self.tokens - self.hidden

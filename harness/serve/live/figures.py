@@ -33,7 +33,8 @@ def ttft(answer: Answer) -> float:
 
 def tpot(answer: Answer) -> float | None:
     """Time per output token: (last - first message with text) / (tokens - 1). None if there is one token, or
-    if everything came in one read, whose clock says nothing of its tokens.
+    if all text came in one read, whose clock says nothing of its tokens, even if the end came later. Tokens
+    of thinking that was not sent came before the first text and are not counted.
 
     If the server counts the tokens, the last message is the last one with `choices`: it is often empty and
     has the reason of the end, and it came when end-of-sequence was sampled, which servers count. If we count
@@ -41,9 +42,9 @@ def tpot(answer: Answer) -> float | None:
     """
     heard = answer.heard
     last = heard.last_ns if heard.usage.output is not None else heard.message_ns[-1]
-    if answer.tokens < 2 or last is None or last == heard.message_ns[0]:
+    if answer.streamed < 2 or last is None or heard.message_ns[-1] == heard.message_ns[0]:
         return None
-    return (last - heard.message_ns[0]) / (answer.tokens - 1)
+    return (last - heard.message_ns[0]) / (answer.streamed - 1)
 
 
 def e2e(answer: Answer) -> float:
@@ -114,8 +115,8 @@ def rates(answers: Sequence[Answer]) -> Rates | None:
 
 
 def is_good(answer: Answer, objectives: Objectives) -> bool:
-    """Returns whether the request was answered within every objective. With a single token, or with all of
-    them in one read, TPOT does not apply and counts as kept, as in vLLM."""
+    """Returns whether the request was answered within every objective. With a single token, or with all
+    text in one read, TPOT does not apply and counts as kept, as in vLLM."""
     if not (answer.is_answered and answer.heard.message_ns):
         return False
     return objectives.are_kept(ttft(answer), tpot(answer), e2e(answer))
@@ -137,10 +138,10 @@ def goodput(
 
 def tokens_per_message(answers: Iterable[Answer]) -> float | None:
     """Output tokens over messages with text, where the server counts tokens; 1 if each message brings one.
-    End-of-sequence may be among the tokens."""
+    End-of-sequence may be among the tokens; thinking that was not sent is not."""
     counted = [answer for answer in answered(answers) if answer.heard.usage.output is not None]
     messages = sum(len(answer.heard.message_ns) for answer in counted)
-    return sum(answer.tokens for answer in counted) / messages if messages else None
+    return sum(answer.streamed for answer in counted) / messages if messages else None
 
 
 @dataclass(frozen=True)
@@ -158,8 +159,9 @@ def counted(answers: Iterable[Answer]) -> AnswerCounts:
 
 
 def in_one_read(answers: Iterable[Answer]) -> int:
-    """Returns how many answered requests of several tokens have no TPOT, because all came in one read."""
-    return sum(answer.tokens > 1 and tpot(answer) is None for answer in answered(answers))
+    """Returns how many answered requests of several tokens have no TPOT, because all text came in one
+    read."""
+    return sum(answer.streamed > 1 and tpot(answer) is None for answer in answered(answers))
 
 
 def ends(answers: Iterable[Answer]) -> dict[str, int]:

@@ -111,8 +111,8 @@ def load_notes(summary: LiveSummary, place: int) -> Iterator[str]:
     if at_once := figures.in_one_read(mine):
         have = "has" if at_once == 1 else "have"
         yield (
-            f"{counted(at_once, 'answer')} came in one read and {have} no TPOT; goodput counts that "
-            "objective as kept"
+            f"{counted(at_once, 'answer')} {have} no TPOT, because all text came in one read; goodput counts "
+            "that objective as kept"
         )
     by_state = {
         state: figures.values([answer for answer in mine if answer.state == state], "ttft")
@@ -173,12 +173,18 @@ def failures(answers: Sequence[Answer]) -> list[str]:
 
 
 def token_notes(answers: Sequence[Answer]) -> list[str]:
-    """Returns who counted the tokens if not the server, and how many came in a message."""
+    """Returns who counted the tokens if not the server, how many are thinking that was not sent, and how many
+    came in a message."""
     lines = []
     token_counts = figures.counted(answers)
     if token_counts.by_messages:
         lines.append(
             f"tokens of {token_counts.by_messages} answers are messages with text: the server counted none"
+        )
+    if hidden := [answer.hidden for answer in figures.answered(answers) if answer.hidden]:
+        lines.append(
+            f"{sum(hidden):,} tokens of {counted(len(hidden), 'answer')} are thinking that was not sent: they "
+            "are in tok/s and not in TPOT, and their time is in TTFT"
         )
     per_message = figures.tokens_per_message(answers)
     if per_message is not None:
@@ -278,6 +284,7 @@ def _load_json(summary: LiveSummary, place: int, load: Load) -> dict[str, Any]:
         "goodput_valid": figures.goodput(mine, summary.objectives, summary.right),
         "tokens_counted_by_server": token_counts.by_server,
         "tokens_counted_by_messages": token_counts.by_messages,
+        "tokens_not_sent": sum(answer.hidden for answer in figures.answered(mine)),
         "tokens_per_message": figures.tokens_per_message(mine),
         "over_twin": None
         if paired is None

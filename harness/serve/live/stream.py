@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from harness.serve.live.answer import ANSWERED, End, Heard, Instead, Usage
@@ -145,6 +146,7 @@ class Collected:
             self.usage = Usage(
                 _newer(_whole(usage.get("prompt_tokens")), self.usage.prompt),
                 _newer(_whole(usage.get("completion_tokens")), self.usage.output),
+                _newer(_reasoning(usage), self.usage.reasoning),
             )
         if isinstance(timings, dict):
             numbers = {
@@ -197,7 +199,7 @@ class Collected:
             messages=self.messages,
             empty=self.empty,
             received_bytes=self.received_bytes,
-            usage=Usage(self.usage.prompt, output),
+            usage=replace(self.usage, output=output),
             timings=self.timings,
             why=why,
             instead=self.instead if end in ANSWERED else "",
@@ -207,6 +209,22 @@ class Collected:
 
 def _whole(value: Any) -> int | None:
     return value if type(value) is int and 0 <= value < 1 << 40 else None
+
+
+def _reasoning(usage: dict[str, Any]) -> int | None:
+    """Returns how many of the output's tokens are thinking; None where the server does not say it, or counts
+    them beside the output's, which its total shows."""
+    details = usage.get("completion_tokens_details")
+    prompt, output, total, reasoning = (
+        _whole(count)
+        for count in (
+            *map(usage.get, ("prompt_tokens", "completion_tokens", "total_tokens")),
+            details.get("reasoning_tokens") if isinstance(details, dict) else None,
+        )
+    )
+    if output is None or not reasoning or reasoning > output:
+        return None
+    return None if total == (prompt or 0) + output + reasoning else reasoning
 
 
 def _newer(count: int | None, before: int | None) -> int | None:

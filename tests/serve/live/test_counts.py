@@ -1,0 +1,101 @@
+"""Tokens that a server counts and does not send, texts that come at once, and pairs that are counted in two
+ways: the time per token is of what came, or there is none."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import fault_server as faults
+import pytest
+from live.one_request import answer, ask
+
+from harness.serve.live import figures, show
+from harness.serve.live.answer import Answer, Heard, Usage
+
+MS = 1_000_000
+
+
+def came(
+    *message_ms: int, last_ms: int, output: int | None, reasoning: int | None = None, thought: int = 0
+) -> Answer:
+    """Returns an answer whose messages with text, and the end behind them, came at these times."""
+    times = tuple(time * MS for time in message_ms)
+    heard = Heard("finished", 0, 0, times, last_ms * MS, last_ms * MS, text="12")
+    return answer(replace(heard, usage=Usage(7, output, reasoning), reasoning_characters=thought))
+
+
+# -------------------------------------------------------------------------------- thinking that was not sent
+
+
+def test_thinking_that_was_not_sent_is_in_no_time_per_token() -> None:
+    """500 tokens of thinking come before 11 tokens at 20 ms each."""
+    times = range(1000, 1200, 20)
+    mine = came(*times, last_ms=1200, output=511, reasoning=500)
+    assert figures.tpot(mine) == 20 * MS
+    assert figures.tokens_per_message([mine]) == 1.1
+    assert mine.tokens == 511 and (rates := figures.rates([mine])) and rates.output_tokens == 511
+    assert show.token_notes([mine]) == [
+        "500 tokens of 1 answer are thinking that was not sent: they are in tok/s and not in TPOT, and their "
+        "time is in TTFT",
+        "1.1 tokens a message; ITL is of messages",
+    ]
+
+
+def test_thinking_that_was_sent_has_its_times() -> None:
+    mine = came(*range(1000, 1200, 20), last_ms=1200, output=11, reasoning=6, thought=18)
+    assert figures.tpot(mine) == 20 * MS and figures.tokens_per_message([mine]) == 1.1
+    assert show.token_notes([mine]) == ["1.1 tokens a message; ITL is of messages"]
+
+
+@pytest.mark.parametrize(
+    ("more", "reasoning"),
+    [
+        ({"completion_tokens_details": {"reasoning_tokens": 500}}, 500),
+        ({"completion_tokens_details": {"reasoning_tokens": 500}, "total_tokens": 518}, 500),
+        # Counted beside the output's tokens.
+        ({"completion_tokens_details": {"reasoning_tokens": 500}, "total_tokens": 1018}, None),
+        ({"completion_tokens_details": {"reasoning_tokens": 512}}, None),
+        ({"completion_tokens_details": {"reasoning_tokens": 0}}, None),
+        ({"completion_tokens_details": {"reasoning_tokens": "500"}}, None),
+        ({"completion_tokens_details": None}, None),
+        ({}, None),
+    ],
+)
+def test_the_count_of_thinking_is_kept_where_it_is_part_of_the_outputs(
+    more: dict[str, Any], reasoning: int | None
+) -> None:
+    async def behave(talk: faults.Talk) -> None:
+        await talk.head()
+        await talk.texts(["1", "2"], 0.02)
+        await talk.event(talk.message(None, "stop"))
+        await talk.event({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 511, **more}})
+        await talk.event("[DONE]")
+        await talk.raw(b"0\r\n\r\n")
+
+    with faults.serving(behave) as server:
+        mine = answer(ask(server.url))
+    assert mine.heard.usage == Usage(7, 511, reasoning)
+    assert mine.streamed == 511 - (reasoning or 0)
+
+
+# ------------------------------------------------------------------------------------ texts that come at once
+
+
+def test_a_text_that_came_at_once_has_no_time_per_token_even_if_its_end_came_later() -> None:
+    async def buffers(talk: faults.Talk) -> None:
+        await talk.head()
+        await talk.texts(["a text of 50 tokens"])
+        await asyncio.sleep(0.1)
+        await talk.finish(tokens=50)
+
+    with faults.serving(buffers) as server:
+        mine = answer(ask(server.url))
+    assert mine.heard.last_ns is not None and mine.heard.last_ns > mine.heard.message_ns[-1]
+    assert figures.tpot(mine) is None and figures.in_one_read([mine]) == 1
+
+
+def test_a_text_of_two_reads_has_a_time_per_token() -> None:
+    mine = came(500, 600, last_ms=700, output=3)
+    assert figures.tpot(mine) == 100 * MS and figures.in_one_read([mine]) == 0
