@@ -105,7 +105,7 @@ def test_by_hand(check: Callable[[], None]) -> None:
         (
             check_what_comes_out_wrong_loses,
             right,
-            "solved",
+            "solved_or_cut",
             lambda requests: right.Share(len(requests), len(requests)),
         ),
     ],
@@ -323,7 +323,7 @@ def test_records_of_two_machines_or_models_are_compared_in_counts_only(
     sides = {STEP: {"x": Played(ALL, 10, 0.002)}}, {STEP: {"x": Played(ALL, 20, 0.002, broken)}}
     old, new = (decoding(each, plain=Played(ALL, 9.5, 0.002), forks=8) for each in sides)
     found = compare_records(Decoded(old), Decoded(replace(new, setup=replace(new.setup, **changed))))
-    assert set(of(found)) == {"solved", "valid", "tokens_per_pass"}
+    assert set(of(found)) == {"solved", "solved_or_cut", "valid", "tokens_per_pass"}
     said = " ".join(changes_text(found).split())
     assert said.startswith(f"no baseline: the records differ in {why} ")
     assert gate(found, time=False) == ("failed" if broken else "ok")

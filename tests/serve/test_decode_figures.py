@@ -122,13 +122,15 @@ def check_right() -> None:
         judged(request("c", fallback="timeout"), "invalid", None),
         judged(request("d", end="limit"), "invalid", None),
         judged(request("e", compile_state=""), "unjudged", None),
+        judged(request("f", end="limit"), "unjudged", None),
     ]
     assert str(right.valid(requests)) == "2/3"  # the fallback is not a text of the grammar
     assert str(right.as_replayed(requests)) == "2/3"
     assert str(right.canonical(requests)) == "1/2"
-    assert str(right.fallback(requests)) == "1/5"
-    assert str(right.solved(requests)) == "3/6"
-    assert right.ends(requests) == {"end_of_sequence": 4, "refused": 1, "limit": 1}
+    assert str(right.fallback(requests)) == "1/6"
+    assert str(right.solved(requests)) == "3/7"  # of the two that were cut nobody knows how they would end
+    assert (str(right.solved_or_cut(requests)), str(right.cut(requests))) == ("4/7", "2/7")
+    assert right.ends(requests) == {"end_of_sequence": 4, "limit": 2, "refused": 1}
     assert right.refusals(requests) == {"refused: expected a quote": 1, "timeout": 1}
     assert right.drift(requests, {"a": 2}) == pytest.approx(5 / 4 - 1)
     short = judged(request("a", (1, 2, 3), end="limit"), "unjudged")  # a beginning says nothing of the whole
@@ -200,6 +202,7 @@ MUTANTS: dict[str, tuple[Callable[[], None], ModuleType | type, str, object]] = 
         "solved",
         _share_of_all(lambda each: each.completed.end in ANSWERED),
     ),
+    "solved though cut": (check_right, right, "solved", right.solved_or_cut),
     "drift of the first requests only": (check_right, right, "text_of", lambda name, texts: name),
     "forced of all ids": (check_values, latency, "tokens_per_pass", lambda completed: 1.0),
 }

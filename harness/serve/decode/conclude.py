@@ -128,10 +128,11 @@ def _effect(
     either = on_lost or off_lost
     if not runs:
         return "undecided", either.why if either is not None else "not measured"
-    ours = [right.solved(on.completed).part for on, _ in runs]
-    theirs = [right.solved(off.completed).part for _, off in runs]
-    if sum(ours) < sum(theirs):
-        return "loses", f"{counted(sum(ours), 'request')} came out right instead of {sum(theirs)}"
+    for count in (right.solved_or_cut, right.solved):
+        ours = sum(count(on.completed).part for on, _ in runs)
+        theirs = sum(count(off.completed).part for _, off in runs)
+        if ours < theirs:
+            return "loses", f"{counted(ours, 'request')} came out right instead of {theirs}"
     if either is not None:  # the forks that are left may be those in which it went well
         side = "on" if either is on_lost else "off"
         return "undecided", f"{side} was lost in fork {either.fork + 1}: {either.why}"

@@ -37,11 +37,14 @@ BUILD_SECONDS = 600.0
 AGAIN = 3
 """How often a warm run in which passes were captured is made again, at most."""
 
+UNJUDGED: Right = "unjudged"
+
 Fault = tuple[Whose, str]
 """A fault says whose it is that a run came to no end, and why."""
 
-Judge = Callable[[str, int, bytes], Right]
-"""Judges a text, given the workload's name, the request's number in it, and the text that came out."""
+Judge = Callable[[str, int, bytes, bool], Right]
+"""Judges a text, given the workload's name, the request's number in it, the text that came out, and whether
+it was cut at its limit."""
 
 
 @dataclass(eq=False)
@@ -289,13 +292,15 @@ class DecodeEngine:
             )
 
     def _batch(self, answer: dict[str, Any], blob: bytes, arm: str, turn: Turn) -> DecodedBatch:
-        """Returns what the arm's child answered of a run, with its finished texts judged."""
+        """Returns what the arm's child answered of a run, with the texts of answered requests judged."""
         workload = self.setup.settings[turn.setting].workload
         judged = []
         rows = zip(completed_from(answer["completed"]), answer["texts"], answer["as_replayed"], strict=True)
         for which, (done, text, as_replayed) in enumerate(rows):
-            judges = turn.role == "constrained" and done.end == "end_of_sequence"
-            right: Right = self.judge(workload, which, bytes.fromhex(text)) if judges else "unjudged"
+            cut, right = done.end == "limit", UNJUDGED
+            # A beginning of the text to replay, which is valid, needs no judge.
+            if turn.role == "constrained" and done.end in ANSWERED and not (cut and as_replayed):
+                right = self.judge(workload, which, bytes.fromhex(text), cut)
             judged.append(Judged(done, right, as_replayed))
         return DecodedBatch(
             fork=turn.fork,

@@ -184,6 +184,7 @@ class Decoded:
             "drift": right.drift(judged, self.own_spelling(cell)),
             "fallback": right.fallback(judged).share,
             "solved": right.solved(judged).share,
+            "cut": right.cut(judged).share,
             "compile": _levels(
                 [request.completed for run in (*cell.cold, *cell.warm) for request in run.completed], _compile
             ),

@@ -91,8 +91,9 @@ class Judged:
 
     completed: Completed
     right: Right
-    """What the grammar's own judge says of the text. `unjudged`: the judge gave no verdict, there is no
-    grammar, or the text did not come to its end."""
+    """What the grammar's own judge says of the text. One that was cut at the limit is `invalid` where no
+    valid text begins so. `unjudged`: the judge gave no verdict, there is no grammar, or the text did not come
+    to its end."""
     as_replayed: bool | None
     """Whether the text is, byte for byte, the one that was to be replayed; None where nothing was
     replayed."""

@@ -57,14 +57,27 @@ def fallback(requests: Sequence[Judged]) -> Share:
 
 
 def solved(requests: Sequence[Judged]) -> Share:
-    """Returns how many of all requests were answered, neither with an invalid text nor without their
-    grammar."""
+    """Returns how many of all requests came to their end, neither with an invalid text nor without their
+    grammar. One that was cut at its limit is not among them (`cut`)."""
+    whole = [request for request in requests if request.completed.end != "limit"]
+    return Share(solved_or_cut(whole).part, len(requests))
+
+
+def solved_or_cut(requests: Sequence[Judged]) -> Share:
+    """Returns how many of all requests are solved, or were cut at their limit with nothing wrong in them so
+    far."""
     fine = [
         request
         for request in requests
         if request.completed.end in ANSWERED and request.right != "invalid" and not request.completed.fallback
     ]
     return Share(len(fine), len(requests))
+
+
+def cut(requests: Sequence[Judged]) -> Share:
+    """Returns how many of all requests were cut at their limit, so that nobody knows how they would have
+    ended."""
+    return Share(sum(request.completed.end == "limit" for request in requests), len(requests))
 
 
 def ends(requests: Sequence[Judged]) -> dict[str, int]:

@@ -31,7 +31,7 @@ from harness.serve.decode.model.shapes import SHAPES
 from harness.serve.decode.profiles import PROFILES, settings
 from harness.serve.decode.record import FIGURES, DecodeRecorder, DecodeSetup, has_decoding
 from harness.serve.decode.setting import Setting
-from harness.serve.decode.workloads import WORKLOADS, Workload, find_workload, judge, own_name
+from harness.serve.decode.workloads import WORKLOADS, Workload, find_workload, judge, judge_cut, own_name
 from harness.serve.requests.words import Right
 from harness.text import counted, one_line
 from harness.walk.loop.strategies import strategies
@@ -212,14 +212,15 @@ def _run(
     request: DecodeRequest,
     say: Callable[[str], None],
 ) -> None:
-    verdicts: dict[tuple[str, int, bytes], Right] = {}
+    verdicts: dict[tuple[str, int, bytes, bool], Right] = {}
     with DecodeRecorder(folder, setup) as recorder, Judge() as judging:
 
-        def right(workload: str, number: int, output: bytes) -> Right:
+        def right(workload: str, number: int, output: bytes, cut: bool) -> Right:
             texts = workloads[workload].texts
-            key = (workload, number % len(texts), output)
+            key = (workload, number % len(texts), output, cut)
             if key not in verdicts:
-                verdicts[key] = judge(texts[key[1]], output, judging)
+                judges = judge_cut if cut else judge
+                verdicts[key] = judges(texts[key[1]], output, judging)
             return verdicts[key]
 
         memory_bytes = int(request.memory_gb * 1e9)

@@ -179,6 +179,8 @@ def _outcomes(decoded: Decoded, cells: Sequence[DecodeCell], values: Sequence[Va
             of = f"{gain.ratio.requests} of {gain.ratio.requests + gain.ratio.left_out}"
             lines.append(f"    speed-up and ceiling are of {of} requests, those with equal texts")
         lines += [f"    {count} {why}"[:80] for why, count in right.refusals(cell.judged).items()]
+        if (cut := right.cut(cell.judged)).part and cell.role != "none":
+            lines.append(f"    {cut} cut at the limit: they count as not solved")
     return lines
 
 

@@ -36,6 +36,7 @@ TIMES: dict[str, overhead.Figure] = {
 
 COUNTS: dict[str, Callable[[DecodeCell], float | None]] = {
     "solved": lambda cell: right.solved(cell.judged).share,
+    "solved_or_cut": lambda cell: right.solved_or_cut(cell.judged).share,
     "valid": lambda cell: right.valid(cell.judged).share,
     "tokens_per_pass": lambda cell: latency.tokens_per_pass(cell.completed),
 }

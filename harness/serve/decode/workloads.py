@@ -227,6 +227,12 @@ def judge(text: ReferenceText, output: bytes, judging: Judge | None = None) -> R
     return "unjudged" if valid is None else "valid" if valid else "invalid"
 
 
+def judge_cut(text: ReferenceText, output: bytes, judging: Judge) -> Right:
+    """Returns `invalid` where no valid text begins with the output (of `answer`), which was cut at its limit,
+    as far as that can be decided; else `unjudged`."""
+    return "invalid" if judging.membership(text.grammar, output) == "neither" else "unjudged"
+
+
 def _encode(vocabulary: Vocabulary, content: bytes, what: str) -> list[int]:
     try:
         return vocabulary.encode(content)

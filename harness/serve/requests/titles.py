@@ -255,7 +255,15 @@ FIGURES: dict[str, Title] = {
         "solved",
         "share",
         "higher",
-        "It is the share of all requests that were answered, are not invalid, and ran under their grammar.",
+        "It is the share of all requests that came to their end, are not invalid, and ran under their "
+        "grammar.",
+    ),
+    "cut": Title(
+        "cut",
+        "share",
+        "neither",
+        "It is the share of all requests that were cut at their limit; such a text is invalid where no valid "
+        "one begins so.",
     ),
     "compile": Title(
         "compile",

@@ -134,9 +134,10 @@ def _counts(decoded: Decoded, label: str, arm: str) -> str:
         if cell.arm == arm and cell.role == "constrained"
         for request in cell.judged
     ]
-    solved, fell_back = right.solved(requests), right.fallback(requests)
+    solved, cut, fell_back = right.solved(requests), right.cut(requests), right.fallback(requests)
+    short = f"; {cut} were cut at their limit" if cut.part else ""
     without = f"; {fell_back} ran without their grammar: no time here is of these" if fell_back.part else ""
-    return f"{label}: {solved} requests solved{without}"
+    return f"{label}: {solved} requests solved{short}{without}"
 
 
 def _log_median(values: Mapping[str, Sequence[float]], workloads: Sequence[str]) -> float | None:
