@@ -258,6 +258,21 @@ def test_the_terminal_shows_it_in_80_columns() -> None:
     assert "0 requests" in show.decoding_text(empty)
 
 
+def test_a_run_in_which_nothing_was_answered_is_a_rate_of_nothing() -> None:
+    """It was left out, so that an arm which loses three runs of five was as fast as one that loses none."""
+    made = record()
+
+    def lost(batch: DecodedBatch) -> DecodedBatch:
+        gone = [replace(one, completed=replace(one.completed, end="aborted")) for one in batch.completed]
+        return replace(batch, completed=tuple(gone)) if batch.fork < 3 else batch
+
+    rates = ("output_throughput", "total_throughput", "request_throughput", "goodput")
+    whole, most = Decoded(made), Decoded(replace(made, batches=tuple(map(lost, made.batches))))
+    for before, after in zip(whole.cells, most.cells, strict=True):
+        assert all(whole.values(before)[name] for name in rates if name != "goodput")
+        assert [most.values(after)[name] for name in rates] == [0, 0, 0, 0]
+
+
 def test_the_json_is_json() -> None:
     found = json.loads(json.dumps(to_json(record()), allow_nan=False))
     assert len(found["cells"]) == 6 and all(

@@ -49,7 +49,10 @@ def check_rates() -> None:
     assert found.request_throughput == pytest.approx(2 / 0.061)
     assert latency.tokens_per_pass(BATCH) == 5 / 4
     assert latency.rates([*BATCH, FELL_BACK]) == found, "what ran without its grammar counts as the backend's"
-    assert latency.rates([REFUSED]) is None and latency.tokens_per_pass([REFUSED]) is None
+    lost = latency.rates([REFUSED])
+    assert lost is not None and lost.seconds == pytest.approx(0.016)
+    assert lost.output_throughput == lost.total_throughput == lost.request_throughput == 0
+    assert latency.rates([]) is None and latency.tokens_per_pass([REFUSED]) is None
 
 
 def check_goodput() -> None:
@@ -61,7 +64,8 @@ def check_goodput() -> None:
     assert latency.goodput(batch, Objectives(tpot_ms=13.4, ttft_ms=15)) == pytest.approx(2 / 0.061)
     assert latency.goodput(batch, Objectives(ttft_ms=14)) == pytest.approx(1 / 0.061)
     assert latency.goodput(batch, Objectives(e2e_ms=11)) == 0
-    assert latency.goodput([REFUSED], Objectives()) is None
+    assert latency.goodput([REFUSED], Objectives()) == latency.goodput([FELL_BACK], Objectives()) == 0
+    assert latency.goodput([], Objectives()) is None
 
 
 def check_percentiles() -> None:
@@ -157,7 +161,11 @@ def _without_the_rule_of_ten(values: Sequence[float], shares: Mapping[str, float
     return {name: observed_quantile(values, share) if values else None for name, share in shares.items()}
 
 
-is_good = latency.is_good
+def _of_answers_only(completed: Sequence[Completed]) -> Rates | None:
+    return rates(completed) if latency.answered(completed) else None
+
+
+is_good, rates = latency.is_good, latency.rates
 
 MUTANTS = {
     "TTFT without the wait for a row": (
@@ -174,6 +182,8 @@ MUTANTS = {
     "E2E from the row": (check_requests, "e2e", lambda each: float(each.done_ns - each.admitted_ns)),
     "throughput of refused requests too": (check_rates, "rates", _all_counted),
     "throughput since the first token": (check_rates, "rates", _since_the_first_token),
+    "no rates where nothing was answered": (check_rates, "rates", _of_answers_only),
+    "no goodput where nothing was answered": (check_goodput, "rates", _of_answers_only),
     "jump factor of all requests": (check_rates, "answered", list),
     "rates of what ran without its grammar": (check_rates, "is_answered", lambda each: each.end in ANSWERED),
     "goodput as AIPerf's at one token": (check_goodput, "is_good", _aiperf_good),

@@ -141,10 +141,11 @@ def itl_per_token(request: Completed) -> list[float]:
 
 
 def rates(completed: Sequence[Completed]) -> Rates | None:
-    """Returns the rates of a batch; None if nothing was answered, or in no time."""
-    good = answered(completed)
-    if not good:
+    """Returns the rates of a batch, all 0 if nothing was answered; None if nothing was asked, or all in no
+    time."""
+    if not completed:
         return None
+    good = answered(completed)
     span = max(request.done_ns for request in completed) - min(request.arrived_ns for request in completed)
     if span <= 0:
         return None
@@ -166,7 +167,8 @@ def is_good(request: Completed, objectives: Objectives) -> bool:
 
 
 def goodput(completed: Sequence[Completed], objectives: Objectives) -> float | None:
-    """Good requests a second, over the same time as the throughput; None if nothing was answered."""
+    """Good requests a second, over the same time as the throughput: 0 if nothing was answered, None if
+    nothing was asked."""
     throughput = rates(completed)
     return (
         None
