@@ -183,7 +183,11 @@ class Pairs:
     ttft: list[float]
     """Constrained less unconstrained, in nanoseconds."""
     tpot: list[float]
-    """Constrained over unconstrained. The outputs differ in length, so this is a ratio of times per token."""
+    """Constrained over unconstrained. The outputs differ in length, so this is a ratio of times per token.
+    Pairs that are counted in two ways have none."""
+    unlike: int
+    """How many pairs are counted in two ways: the tokens of one answer by the server, those of the other by
+    messages."""
 
     @property
     def median_ttft(self) -> float | None:
@@ -197,16 +201,19 @@ class Pairs:
 def pairs(constrained: Iterable[Answer], plain: Iterable[Answer]) -> Pairs:
     """Returns the pairs of requests that were both answered."""
     twins = {answer.number: answer for answer in answered(plain)}
-    first, per_token = [], []
+    first, per_token, unlike = [], [], 0
     for answer in answered(constrained):
         twin = twins.get(answer.number)
         if twin is None:
             continue
         first.append(ttft(answer) - ttft(twin))
+        if (answer.heard.usage.output is None) != (twin.heard.usage.output is None):
+            unlike += 1
+            continue
         mine, other = tpot(answer), tpot(twin)
         if mine is not None and other:
             per_token.append(mine / other)
-    return Pairs(first, per_token)
+    return Pairs(first, per_token, unlike)
 
 
 def twin_load(lived: Lived, load: int) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -134,6 +135,11 @@ def load_notes(summary: LiveSummary, place: int) -> Iterator[str]:
             "against the same load without a grammar, medians: "
             f"TTFT {sign}{say('ttft', abs(paired.median_ttft))} ({_pairs(paired.ttft)}){ratio}"
         )
+    if paired is not None and paired.unlike:
+        yield (
+            f"of {counted(paired.unlike, 'pair')}, the server counted the tokens of one answer only: they have "
+            "no ratio of TPOT, and neither tok/s nor goodput can be compared with the other load's"
+        )
     if (late := _late(load, mine)) is not None:
         yield f"THE CLIENT WAS LATE by {say('ttft', late)} at the median, so the load was not the stated one"
 
@@ -178,13 +184,17 @@ def token_notes(answers: Sequence[Answer]) -> list[str]:
     lines = []
     token_counts = figures.counted(answers)
     if token_counts.by_messages:
+        roles = Counter(
+            answer.role for answer in figures.answered(answers) if answer.heard.usage.output is None
+        )
         lines.append(
-            f"tokens of {token_counts.by_messages} answers are messages with text: the server counted none"
+            f"tokens of {counted(token_counts.by_messages, 'answer')} are messages with text: the server "
+            f"counted none ({roles['constrained']} with a grammar, {roles['none']} without)"
         )
     if hidden := [answer.hidden for answer in figures.answered(answers) if answer.hidden]:
         lines.append(
-            f"{sum(hidden):,} tokens of {counted(len(hidden), 'answer')} are thinking that was not sent: they "
-            "are in tok/s and not in TPOT, and their time is in TTFT"
+            f"{sum(hidden):,} tokens of {counted(len(hidden), 'answer')} are thinking that was not sent: "
+            "they are in tok/s and not in TPOT, and their time is in TTFT"
         )
     per_message = figures.tokens_per_message(answers)
     if per_message is not None:
@@ -291,6 +301,7 @@ def _load_json(summary: LiveSummary, place: int, load: Load) -> dict[str, Any]:
         else {
             "pairs": len(paired.ttft),
             "tpot_pairs": len(paired.tpot),
+            "pairs_counted_in_two_ways": paired.unlike,
             "median_ttft_more": paired.median_ttft,
             "median_tpot_ratio": paired.median_tpot,
         },

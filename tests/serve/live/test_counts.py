@@ -4,13 +4,18 @@ ways: the time per token is of what came, or there is none."""
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import fault_server as faults
 import pytest
 from live.one_request import answer, ask
+from live.sessions import obeys, run, way, write_suite
 
+from harness.cli.main import main
+from harness.errors import OK
 from harness.serve.live import figures, show
 from harness.serve.live.answer import Answer, Heard, Usage
 
@@ -99,3 +104,42 @@ def test_a_text_that_came_at_once_has_no_time_per_token_even_if_its_end_came_lat
 def test_a_text_of_two_reads_has_a_time_per_token() -> None:
     mine = came(500, 600, last_ms=700, output=3)
     assert figures.tpot(mine) == 100 * MS and figures.in_one_read([mine]) == 0
+
+
+# ---------------------------------------------------------------------------------- pairs counted in two ways
+
+
+def as_twin(mine: Answer) -> Answer:
+    return replace(mine, role="none", state="")
+
+
+def test_a_pair_that_is_counted_in_two_ways_has_no_ratio() -> None:
+    """Four tokens a message at the same pace; the server counts those of the twin only."""
+    times = range(1000, 1400, 60)
+    by_messages, by_server = (came(*times, last_ms=1420, output=output) for output in (None, 29))
+    found = figures.pairs([by_messages], [as_twin(by_server)])
+    assert (found.ttft, found.tpot, found.unlike) == ([0.0], [], 1)
+
+
+@pytest.mark.parametrize("output", [None, 29])
+def test_a_pair_that_is_counted_alike_has_its_ratio(output: int | None) -> None:
+    mine = came(*range(1000, 1400, 60), last_ms=1420, output=output)
+    found = figures.pairs([mine], [as_twin(mine)])
+    assert (found.ttft, found.tpot, found.unlike) == ([0.0], [1.0], 0)
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_session_says_that_its_loads_are_counted_in_two_ways(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def behave(talk: faults.Talk) -> None:
+        await faults.says(obeys, gap_s=0.01, counts=way(talk.body) is None)(talk)
+
+    suite = write_suite(tmp_path / "mine.jsonl", {"word": {"regex": "[a-c]{3}"}})
+    assert run(behave, tmp_path / "run", suite, "--grammars", "mixed", "--gate")[0] == OK
+    said = " ".join(capsys.readouterr().out.split())
+    assert "TPOT x" not in said and "of 8 pairs, the server counted the tokens of one answer only" in said
+    assert "the server counted none (8 with a grammar, 0 without)" in said
+    assert main(["live", "--show", str(tmp_path / "run"), "--json"]) == OK
+    pairs = json.loads(capsys.readouterr().out)["loads"][0]["over_twin"]
+    assert (pairs["pairs"], pairs["tpot_pairs"], pairs["pairs_counted_in_two_ways"]) == (8, 0, 8)
