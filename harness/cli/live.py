@@ -26,6 +26,7 @@ from harness.text import console, counted, visible
 
 if TYPE_CHECKING:
     from harness.serve.live.load import Load
+    from harness.serve.requests.latency import Objectives
     from harness.serve.requests.words import Role
 
 
@@ -158,12 +159,13 @@ def live(options: argparse.Namespace) -> int:
     from harness.serve.requests.latency import objectives_of
 
     objectives = objectives_of(options.objectives)
+    is_named = bool(options.objectives.split())
     if options.show and options.url:
         raise BadInput("--show prints what is stored; leave out the URL")
     if not options.show and not options.url:
         raise BadInput("no server is named; give its URL, for example http://127.0.0.1:8000, or --show RUN")
-    folder = options.show or _ask(options)
-    summary = show.LiveSummary(read_session(folder), objectives)
+    folder = options.show or _ask(options, objectives)
+    summary = show.LiveSummary(read_session(folder), objectives if is_named else None)
 
     def text() -> str:
         return console().fit(visible(f"\n{show.session_text(summary)}\n\nstored in {folder}"))
@@ -175,7 +177,7 @@ def live(options: argparse.Namespace) -> int:
     return codes.get(summary.gate.verdict, OK) if options.gate else OK
 
 
-def _ask(options: argparse.Namespace) -> Path:
+def _ask(options: argparse.Namespace, objectives: Objectives) -> Path:
     """Asks the server, and returns the session's folder. Raises BadInput."""
     from harness.serve.live import session
     from harness.serve.live.asking import PROMPT, Sampling
@@ -197,6 +199,7 @@ def _ask(options: argparse.Namespace) -> Path:
             options.connect_timeout, options.first_timeout, options.stall_timeout, options.timeout
         ),
         loads=loads(options),
+        objectives=objectives,
         out=options.out,
         argv=tuple(sys.argv[1:]),
     )

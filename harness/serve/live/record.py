@@ -21,6 +21,7 @@ from harness.serve.live.answer import Answer, Heard
 from harness.serve.live.asking import Sampling
 from harness.serve.live.client import Deadlines
 from harness.serve.live.load import Load
+from harness.serve.requests.latency import OBJECTIVES, Objectives
 from harness.serve.requests.words import Right
 from harness.shape import shaped
 from harness.text import our_command
@@ -63,6 +64,8 @@ class LiveSetup:
     hardware: str
     left_out: tuple[str, ...] = ()
     """The fields of sampling that the model refuses, and that no request brings."""
+    objectives: Objectives = OBJECTIVES
+    """The objectives of goodput that were asked for; the default in records that do not say them."""
     protocol: int = PROTOCOL
 
     @property

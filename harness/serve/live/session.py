@@ -41,6 +41,7 @@ from harness.serve.live.load import Load, Send, drive, due
 from harness.serve.live.record import FIGURES, NOT_ASKED, LiveRecorder, LiveSetup, has_session, read_session
 from harness.serve.live.server import Server, base_of, find_server
 from harness.serve.live.wanted import as_wanted
+from harness.serve.requests.latency import Objectives
 from harness.text import counted
 from harness.whole_files import drafted
 
@@ -61,6 +62,7 @@ class LiveRequest:
     sampling: Sampling
     deadlines: Deadlines
     loads: tuple[Load, ...]
+    objectives: Objectives
     out: Path | None
     argv: tuple[str, ...]
 
@@ -143,6 +145,7 @@ def _run(folder: Path, run_id: str, plan: Plan, planned: LivePlan, say: Callable
         machine=describe_machine(),
         hardware=hardware_key(hardware()),
         left_out=server.left_out,
+        objectives=request.objectives,
     )
     if setup.not_asked:
         say(f"{counted(setup.not_asked, 'case')} {NOT_ASKED}")

@@ -15,7 +15,7 @@ from harness.serve.live.conformance import DialectCounts, LiveGate, conformance,
 from harness.serve.live.figures import TIMES, Pairs
 from harness.serve.live.load import Load
 from harness.serve.live.record import NOT_ASKED, Lived
-from harness.serve.requests.latency import OBJECTIVES, Objectives, percentiles
+from harness.serve.requests.latency import Objectives, percentiles
 from harness.serve.requests.titles import say
 from harness.text import counted, one_line
 
@@ -29,8 +29,9 @@ WITH = {"constrained": "with", "none": "none"}
 class LiveSummary:
     """A session and what is concluded from it."""
 
-    def __init__(self, lived: Lived, objectives: Objectives = OBJECTIVES) -> None:
-        self.lived, self.objectives = lived, objectives
+    def __init__(self, lived: Lived, objectives: Objectives | None = None) -> None:
+        """`objectives` are those of goodput; None takes those that the session was asked with."""
+        self.lived, self.objectives = lived, objectives or lived.setup.objectives
         dialects: dict[tuple[str, str], Dialect] = {
             (suite, case.id): case.grammar.dialect for suite, _, case in read_cases(lived.folder)
         }
@@ -137,8 +138,8 @@ def load_notes(summary: LiveSummary, place: int) -> Iterator[str]:
         )
     if paired is not None and paired.unlike:
         yield (
-            f"of {counted(paired.unlike, 'pair')}, the server counted the tokens of one answer only: they have "
-            "no ratio of TPOT, and neither tok/s nor goodput can be compared with the other load's"
+            f"of {counted(paired.unlike, 'pair')}, the server counted the tokens of one answer only: they "
+            "have no ratio of TPOT, and neither tok/s nor goodput can be compared with the other load's"
         )
     if (late := _late(load, mine)) is not None:
         yield f"THE CLIENT WAS LATE by {say('ttft', late)} at the median, so the load was not the stated one"

@@ -135,3 +135,53 @@ def test_the_page_has_the_warnings_of_the_terminal(
     for place, known in ((folder, True), (whole, False)):
         assert main(["live", "--show", str(place), "--json"]) == OK
         assert {load["late"] for load in json.loads(capsys.readouterr().out)["loads"]} == {known}
+
+
+# --------------------------------------------------------------------------------------------- the objectives
+
+ASKED = "TTFT <= 1e+06 ms, E2E <= 0.001 ms"
+"""No request ends within a microsecond."""
+
+
+@pytest.fixture(scope="module")
+def strict(quick: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A session with objectives of its own."""
+    folder = tmp_path_factory.mktemp("strict")
+    suite = write_suite(folder / "mine.jsonl", {"word": {"regex": "[a-c]{3}"}})
+    options = ("--grammars", "mixed", "--pairs", "off", "--objectives", "ttft:1e6 e2e:0.001")
+    assert run(faults.says(obeys), folder / "run", suite, *options)[0] == OK
+    return folder / "run"
+
+
+def shown(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[str, dict[str, Any]]:
+    """Returns what `--show` prints of the session, and its JSON."""
+    capsys.readouterr()
+    assert main(["live", "--show", str(folder), *options]) == OK
+    text = capsys.readouterr().out
+    assert main(["live", "--show", str(folder), "--json", *options]) == OK
+    return text, json.loads(capsys.readouterr().out)
+
+
+def test_goodput_is_by_the_objectives_that_were_asked_for(
+    strict: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, found = shown(strict, capsys)
+    assert f"goodput: {ASKED}\n" in text and found["loads"][0]["goodput"] == 0
+    assert found["objectives"] == {"ttft_ms": 1e6, "tpot_ms": None, "e2e_ms": 0.001}
+    assert main(["report", str(strict), "--out", str(tmp_path)]) == OK
+    page = Page((tmp_path / "report.html").read_text("utf-8"))
+    assert f"Goodput: {ASKED}." in page.text and "TPOT <= 50 ms" not in page.text
+
+
+def test_others_may_be_named_where_a_session_is_shown(
+    strict: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, found = shown(strict, capsys, "--objectives", "e2e:1e6")
+    assert "goodput: E2E <= 1e+06 ms\n" in text and found["loads"][0]["goodput"] > 0
+
+
+def test_a_record_without_objectives_has_the_default(
+    strict: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = changed(strict, tmp_path / "run", lambda lines: lines[0].pop("objectives"))
+    assert "goodput: TTFT <= 500 ms, TPOT <= 50 ms\n" in shown(folder, capsys)[0]
