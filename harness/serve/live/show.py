@@ -23,6 +23,12 @@ LATE_NS = 10e6
 """The lag, in nanoseconds, beyond which a reader is warned that the client itself was late, if the lag is
 also more than half of the mean gap between requests."""
 
+ELSEWHERE = (
+    *("run", "url", "dialect", "version", "model", "endpoint"),
+    *("grammars", "cases", "not_offered", "loads"),
+)
+"""The fields of the setup that stand elsewhere in the JSON."""
+
 WITH = {"constrained": "with", "none": "none"}
 
 
@@ -241,6 +247,7 @@ def to_json(summary: LiveSummary) -> dict[str, Any]:
             "model": setup.model,
             "endpoint": setup.endpoint,
         },
+        "setup": {name: value for name, value in asdict(setup).items() if name not in ELSEWHERE},
         "grammars": setup.grammars,
         "cases": setup.cases,
         "not_offered": setup.not_offered,

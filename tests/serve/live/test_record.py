@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,12 @@ import pytest
 from html_page import Page
 from live.sessions import obeys, run, write_suite
 
+import harness
 from harness.cli.main import main
 from harness.errors import BAD_INPUT, INCOMPLETE, OK
 from harness.serve.live import show
+from harness.serve.live.asking import PROMPT
+from harness.serve.live.record import LiveSetup
 
 Lines = list[dict[str, Any]]
 
@@ -171,6 +175,23 @@ def test_goodput_is_by_the_objectives_that_were_asked_for(
     assert main(["report", str(strict), "--out", str(tmp_path)]) == OK
     page = Page((tmp_path / "report.html").read_text("utf-8"))
     assert f"Goodput: {ASKED}." in page.text and "TPOT <= 50 ms" not in page.text
+
+
+def test_the_json_says_how_the_session_was_asked(strict: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    setup = shown(strict, capsys)[1]["setup"]
+    assert setup["harness"] == harness.__version__
+    assert setup["sampling"] == {"limit": 256, "temperature": 0, "prompt": PROMPT, "seed": 0}
+    assert setup["deadlines"] == {"connect_s": 5, "first_s": 60, "stall_s": 30, "total_s": 120}
+    assert setup["left_out"] == [] and setup["machine"] and setup["started"]
+    assert setup["objectives"] == {"ttft_ms": 1e6, "tpot_ms": None, "e2e_ms": 0.001}
+
+
+def test_no_field_of_the_setup_is_missing_in_the_json(
+    strict: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = shown(strict, capsys)[1]
+    assert set(show.ELSEWHERE) <= found.keys() | found["server"].keys()
+    assert {field.name for field in fields(LiveSetup)} == found["setup"].keys() | set(show.ELSEWHERE)
 
 
 def test_others_may_be_named_where_a_session_is_shown(
