@@ -48,6 +48,7 @@ SHOWN = {
     "xgrammar_takes_the_end_for_any_token": "b'' True True",
     "xgrammar_requires_no_call_of_harmony": "b'' True True",
     "xgrammar_lets_a_trigger_pass": "b'' True True",
+    "xgrammar_mask_lacks_a_quote_before_the_end_of_a_tag": "b'\"<' False True",
     "xgrammar_excludes_no_token_in_a_repeat": "b'b' True True",
     "xgrammar_counts_tokens_only_where_masks_are_filled": "without masks: [True, True, True]",
     "xgrammar_lets_an_argument_hold_its_end": "b'</parameter>' True True",
