@@ -39,6 +39,9 @@ Instead = Literal["", "refusal", "tool calls"]
 """What the model sent in place of the text: it refused to answer (`delta.refusal`), or it called tools and
 wrote no text (`delta.tool_calls`). Neither says anything of the grammar."""
 
+TextEnd = Literal["", "finished", "truncated"]
+"""How a text ended; empty where the reason of its end is not known, or where something came in its place."""
+
 State = Literal["", "cold", "warm"]
 """The state of the request's grammar in this session when it was sent: `warm` if a request with the very same
 grammar had brought text and was over by then; empty without a grammar. What the server saw before the session
@@ -102,6 +105,9 @@ class Heard:
     held_key: bool = False
     """Whether the server wrote the API key into the text. It was cut out, so `text` is not all that was
     written."""
+    text_end: TextEnd = ""
+    """How the text had ended before the connection did, or before a deadline passed. Such a text is judged,
+    though the request is not answered; empty for other ends."""
 
     @property
     def is_refused_elsewhere(self) -> bool:
@@ -128,6 +134,14 @@ class Answer:
     @property
     def is_answered(self) -> bool:
         return self.heard.end in ANSWERED and not self.heard.instead
+
+    @property
+    def text_end(self) -> TextEnd:
+        """Returns how the text ended, which a judge sees if it did."""
+        end = self.heard.end
+        if end == "finished" or end == "truncated":
+            return "" if self.heard.instead else end
+        return self.heard.text_end
 
     @property
     def tokens(self) -> int:

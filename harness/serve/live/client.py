@@ -215,6 +215,7 @@ class Client:
                     return
                 if len(collected.message_ns) > before:
                     wait(self.deadlines.stall_s)
+            collected.misses_text = reader.misses_data
             if reader.holds(DONE):  # some servers end it by one line end, and close
                 break
         collected.is_done = reader.holds(DONE, at_end=True)

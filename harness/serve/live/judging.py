@@ -22,14 +22,14 @@ TEXT = 2_000
 
 def judge_answer(judge: Judge, case: Case, answer: Answer) -> Judgement:
     """Returns the judgement of one answer. A finished text: is it valid? A truncated one: can it be continued
-    to a valid one, as far as that can be decided? Other ends are unjudged, and so are a refusal or a tool
-    call in place of the text, and a text out of which the API key was cut: it is not the text that the server
-    wrote."""
+    to a valid one, as far as that can be decided? A text that had ended before the connection did is judged
+    too. Other ends are unjudged, and so are a refusal or a tool call in place of the text, and a text out of
+    which the API key was cut: it is not the text that the server wrote."""
     if answer.heard.instead:
         return Judgement("unjudged", answer.heard.why)
-    if answer.is_answered and answer.heard.held_key:
+    if answer.text_end and answer.heard.held_key:
         return Judgement("unjudged", "the text held the API key")
-    if answer.heard.end == "finished":
+    if answer.text_end == "finished":
         content = answer.heard.text.encode("utf-8", "surrogatepass")
         valid = judge.verdict(case.grammar, content, draft=case.draft, assert_formats=case.asserts_formats)
         return (
@@ -37,7 +37,7 @@ def judge_answer(judge: Judge, case: Case, answer: Answer) -> Judgement:
             if valid is None
             else Judgement("valid" if valid else "invalid")
         )
-    if answer.heard.end == "truncated":
+    if answer.text_end == "truncated":
         # A character that was cut in two is shown as one that nobody wrote.
         content = answer.heard.text.rstrip("\ufffd").encode("utf-8", "surrogatepass")
         found = judge.membership(case.grammar, content)
@@ -139,6 +139,8 @@ def _row(source: Source, lived: Lived, number: int, answer: Answer, is_refused_w
     judged = None if right.right == "unjudged" else right.right == "valid"
     if not text and (right.why or judged is False):
         text = right.why or f"written without regard to the grammar: {heard.text[:300]!r}"
+    elif judged is False:
+        text = f"{text}; its text had ended, without regard to the grammar: {heard.text[:300]!r}"
     return replace(
         _blank(source, lived, status, phase, text),
         instance=number,

@@ -118,7 +118,7 @@ class Lived:
     def not_judged_yet(self) -> int:
         """Returns how many texts no judge has seen, because the session was killed before."""
         return sum(
-            answer.is_answered and (answer.load, answer.number) not in self.judgements
+            bool(answer.text_end) and (answer.load, answer.number) not in self.judgements
             for answer in self.answers
         )
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from harness.serve.live.answer import ANSWERED, End, Heard, Instead, Usage
+from harness.serve.live.answer import ANSWERED, End, Heard, Instead, TextEnd, Usage
 from harness.serve.live.sse import BadStream
 
 TEXT_CHARACTERS = 1 << 20
@@ -18,6 +18,9 @@ DONE = "[DONE]"
 
 ERROR = "error"
 """The name of an event whose data is an error, whatever its form."""
+
+LOST: tuple[End, ...] = ("dropped", "timeout")
+"""The ends that may come behind a text that had ended."""
 
 FINISHED, TRUNCATED = ("stop", "eos"), ("length",)
 CALLED = ("tool_calls", "function_call")
@@ -56,6 +59,8 @@ class Collected:
         self.timings: dict[str, float] = {}
         self.is_done = False
         """Whether `[DONE]` came."""
+        self.misses_text = False
+        """Whether a line came that cannot be read and may have held text."""
 
     def take(self, data: str, now: int, name: str = "") -> None:
         """Take in one event, with its name. Raises BadStream if it is none of this interface."""
@@ -178,6 +183,13 @@ class Collected:
         why = "without a reason" if self.finish_reason is None else f"with the reason {self.finish_reason!r}"
         return "aborted", "stream", f"the server ended the stream {why}"
 
+    def _text_end(self) -> TextEnd:
+        """Returns how the text ended, if the reason of its end came."""
+        end = self.ending()[0]
+        if self.instead or self.misses_text or not (end == "finished" or end == "truncated"):
+            return ""
+        return end
+
     def heard(self, end: End, phase: str, why: str, done_ns: int) -> Heard:
         """Returns everything that was received, as a Heard."""
         written = "".join(self.pieces)
@@ -204,6 +216,7 @@ class Collected:
             why=why,
             instead=self.instead if end in ANSWERED else "",
             held_key=text != written,
+            text_end=self._text_end() if end in LOST else "",
         )
 
 
