@@ -18,8 +18,8 @@ from harness.backend.vocabulary import Vocabulary
 from harness.backend.vocabulary.own_tokenizer import own_tokenizer
 
 ENGINES = {
-    "vllm": {"": "--structured-outputs-config.backend guidance"},
-    "sglang": {"": "--grammar-backend llguidance"},
+    "vllm": {"engine=vllm": "--structured-outputs-config.backend guidance"},
+    "sglang": {"engine=sglang": "--grammar-backend llguidance"},
 }
 """The serving engines that have the library, with their options for it."""
 DOCUMENTED = {

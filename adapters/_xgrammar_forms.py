@@ -24,10 +24,10 @@ LARK: tuple[Dialect, ...] = ("lark",) if HAS_LARK else ()
 DIALECTS: frozenset[Dialect] = frozenset({"json_schema", "regex", "ebnf", *LARK, "choice", "structural_tag"})
 """What the library takes; older releases have no Lark."""
 ENGINES = {
-    "vllm": {"open_objects=false": "--structured-outputs-config.backend xgrammar"},
-    "sglang": {"open_objects=false": "--grammar-backend xgrammar"},
+    "vllm": {"engine=vllm": "--structured-outputs-config.backend xgrammar"},
+    "sglang": {"engine=sglang": "--grammar-backend xgrammar"},
 }
-"""The serving engines that have the library, with their options for it. Both leave `strict_mode` on."""
+"""The serving engines that have the library, with their options for it."""
 DOCUMENTED = {
     "property_order": "Properties follow the schema's order unless any_order is set "
     "(docstring of compile_json_schema).",
@@ -64,6 +64,13 @@ REFUSAL = re.compile(
 UNSUPPORTED = re.compile(
     r"not (?:yet )?supported|currently support|[Uu]nsupported (?!type \")|exceed(?:s|ed)\b|too (?:large|many)"
 )
+
+
+def refusal_of(error: RuntimeError) -> Exception | None:
+    """Returns the refusal that an error of the library is; None where it is a fault."""
+    refused = REFUSAL.match(str(error))
+    reason = refused["reason"].strip() if refused else ""
+    return parts.refusal(reason, UNSUPPORTED) if reason else None
 
 
 def layout_of(

@@ -15,6 +15,7 @@ from harness.backend.grammar import Bitmask, Kernel
 from harness.backend.known_tokens import Loader, bytes_of_decoder
 from harness.backend.vocabulary import Vocabulary
 
+from ._engine_checks import Engine, refuse_as
 from ._llguidance_forms import (
     DOCUMENTED,
     ENGINES,
@@ -45,7 +46,7 @@ class Llguidance(Adapter):
     structural tags; `threads` is for batches; `loader` is for Hugging Face tokenizers (docs/tokenizers.md).
     Objects of one grammar are copies that share a lexer: what one walk has explored is warm for the next, and
     batches on several threads wait for its lock. Without `shared_lexer`, `start` parses the grammar anew, as
-    vLLM and SGLang do.
+    vLLM and SGLang do. With `engine`, what that engine's own check refuses is refused.
     """
 
     distribution = "llguidance"
@@ -63,8 +64,10 @@ class Llguidance(Adapter):
         shared_lexer: bool = True,
         threads: int = 1,
         loader: Loader = "library",
+        engine: Engine = "none",
     ) -> None:
         super().__init__(vocabulary)
+        self._engine = engine
         self._options, self.layout = whitespace_options(whitespace, max_whitespace)
         self.layout_in_tags = self.layout
         self.shared_lexer = shared_lexer
@@ -77,6 +80,7 @@ class Llguidance(Adapter):
 
     def compile(self, grammar: Grammar) -> LlguidanceGrammar:
         parts.require_unicode(grammar.text)
+        refuse_as(self._engine, self.distribution, grammar)
         text = grammar_text(grammar, self._options)
         matcher = self.new_matcher(text)
         if matcher.is_error():

@@ -15,15 +15,15 @@ from harness.backend.grammar import Bitmask, Kernel, allocate_bitmask, is_allowe
 from harness.backend.known_tokens import Loader, bytes_of_list
 from harness.backend.vocabulary import Vocabulary
 
+from ._engine_checks import Engine, refuse_as
 from ._xgrammar_forms import (
     DIALECTS,
     DOCUMENTED,
     ENGINES,
-    REFUSAL,
     SEPARATORS,
-    UNSUPPORTED,
     compiler_call,
     layout_of,
+    refusal_of,
     tokenizer_info,
 )
 from ._xgrammar_kernels import kernels
@@ -103,19 +103,18 @@ class XgrammarGrammar(CompiledGrammar):
         return XgrammarObject(self._adapter, xgrammar.GrammarMatcher(self._compiled, **KEPT))
 
     def serialize(self) -> bytes:
-        if not HAS_JSON:
-            return super().serialize()
-        return self._compiled.serialize_json().encode()
+        return self._compiled.serialize_json().encode() if HAS_JSON else super().serialize()
 
 
 class Xgrammar(Adapter):
     """`whitespace`, `max_whitespace` (characters in a row; 0: no bound), `open_objects` and `any_order` shape
     JSON Schema; `threads` is for compiling and for batches; `dynamic` prepares masks when they are first
     needed and not in compiling; `loader` says how the library comes to know a Hugging Face tokenizer
-    (docs/tokenizers.md).
+    (docs/tokenizers.md). Structural tags take `any_order` and `max_whitespace` only: the library keeps them
+    strict (no property that the schema does not name).
 
-    Structural tags take `any_order` and `max_whitespace` only: the library keeps them strict (no property
-    that the schema does not name).
+    `engine` has the library as that engine does: objects are closed (both leave `strict_mode` on), what its
+    own check refuses is refused, and vLLM, which takes special tokens out again, hands over bytes.
     """
 
     distribution = "xgrammar"
@@ -135,8 +134,11 @@ class Xgrammar(Adapter):
         cache: bool = False,
         dynamic: bool = False,
         loader: Loader = "library",
+        engine: Engine = "none",
     ) -> None:
         super().__init__(vocabulary)
+        open_objects &= engine == "none"
+        loader = "bytes" if engine == "vllm" else loader
         separators = parts.option_value("whitespace", whitespace, SEPARATORS)
         self._schema_options = {
             "any_whitespace": separators is None,
@@ -148,7 +150,7 @@ class Xgrammar(Adapter):
         self.layout_in_tags = layout_of(None, False, any_order, max_whitespace)
         self.threads: int = parts.thread_count(threads)
         self.loader, self._tokenizer = tokenizer_info(vocabulary, loader)
-        self._cache, self._compiler_options = cache, compiler_options(dynamic)
+        self._engine, self._cache, self._compiler_options = engine, cache, compiler_options(dynamic)
         self._named = functools.partial(tokenizer_info, vocabulary, loader)
         self._compiler = self._compiler_for(self._tokenizer)
         self.tensor_of = parts.LastBitmask(vocabulary.words, torch.from_numpy).of
@@ -157,16 +159,15 @@ class Xgrammar(Adapter):
 
     def compile(self, grammar: Grammar) -> XgrammarGrammar:
         parts.require_unicode(grammar.text)
+        refuse_as(self._engine, self.distribution, grammar)
         method, text, options = compiler_call(grammar, self._schema_options)
         try:
             compiler = self._compiler_with_names if parts.reads_tokens(grammar) else self._compiler
             return XgrammarGrammar(self, getattr(compiler, method)(text, **options))
         except RuntimeError as error:
-            refused = REFUSAL.match(str(error))
-            reason = refused["reason"].strip() if refused else ""
-            if not reason:
+            if (refused := refusal_of(error)) is None:
                 raise
-            raise parts.refusal(reason, UNSUPPORTED) from error
+            raise refused from error
 
     def _compiler_for(self, tokenizer: xgrammar.TokenizerInfo) -> xgrammar.GrammarCompiler:
         return xgrammar.GrammarCompiler(

@@ -146,7 +146,10 @@ def test_an_option_of_the_engine_is_no_advice_where_no_backend_works(advised: Pa
     (bad / "tools.json").write_text(json.dumps({"tools": TOOLS["tools"][1:]}))
     for folder, said in ((bad, "If it must be one, write for vllm"), (advised, "For vllm, write")):
         advice = harness.advise(
-            folder / "tools.json", backends=["llguidance"], tokenizer="bytes", out=folder / "engine"
+            folder / "tools.json",
+            backends=["llguidance:engine=vllm"],
+            tokenizer="bytes",
+            out=folder / "engine",
         )
         screen = advice_text(replace(advice, engine="vllm", offer=offer), "a page", Console())
         assert f"{said}: --structured-outputs-config.backend guidance" in screen
@@ -366,16 +369,17 @@ def test_an_engine_is_stood_in_for_by_what_is_installed() -> None:
 
 
 def test_a_library_is_tried_with_the_settings_that_the_engine_gives_it() -> None:
-    """vLLM and SGLang leave xgrammar's strict mode on, so that an object has no further properties."""
+    """And with what the engine's own check of a request refuses."""
     pytest.importorskip("xgrammar")
     for engine in ("vllm", "sglang"):
         entries = [entry for entry in catalogue() if entry["name"] not in ("vllm", "sglang")]
         offer = offer_of(engine, entries)
-        assert "xgrammar:open_objects=false" in offer.arms and not offer.are_wrappers
-        assert offer.as_set("xgrammar") == "xgrammar:open_objects=false"
-        assert offer.as_set("xgrammar==0.2.8,reference") == "xgrammar==0.2.8:open_objects=false,reference"
+        served = f"xgrammar:engine={engine}"
+        assert served in offer.arms and not offer.are_wrappers
+        assert offer.as_set("xgrammar") == served
+        assert offer.as_set("xgrammar==0.2.8,reference") == f"xgrammar==0.2.8:engine={engine},reference"
         assert offer.as_set("xgrammar:whitespace=compact") == "xgrammar:whitespace=compact"
-        assert offer.as_set("xgrammar,xgrammar:open_objects=false") == "xgrammar:open_objects=false"
+        assert offer.as_set(f"xgrammar,{served}") == served
 
 
 def test_an_engine_whose_backend_cannot_be_loaded_is_not_only_unknown() -> None:
