@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.diagnose.advise import Advice, choice_of, no_document_sentence
+from harness.diagnose.advise.max_tokens import CaseBudget
 from harness.outcomes.answer import BackendAnswer, CaseAnswer, evidence, risks_by_backend, telling
 from harness.outcomes.case_state import CaseState
 from harness.outcomes.repro_command import repro_words
@@ -215,15 +216,26 @@ def _endings(advice: Advice) -> list[str]:
             "  A string ends by `maxLength`, a number by `maximum` and `minimum`, white space by an option "
             "of the backend or of the engine, such as max_whitespace=20: docs/endless.md."
         )
-    if (budget := advice.budget) is not None:
-        of = ""
-        if budget.looked_at > 1:
-            of = f"; of the {budget.looked_at:,} cases looked at, this one needs the most tokens"
-        lines.append(
-            f"With a max_tokens below {budget.tokens} no output of {one_line(budget.case, 40)} can be "
-            f"complete{of}."
-        )
+    if advice.budget is not None:
+        lines += budget_lines(advice.budget)
     return lines
+
+
+def budget_lines(budget: CaseBudget) -> Iterator[str]:
+    """Yields below which `max_tokens` no output of the case with the largest known number can be complete,
+    and which cases may need more. That it needs the most is said only where none may."""
+    said = f"With a max_tokens below {budget.tokens} no output of {one_line(budget.case, 40)} can be complete"
+    if not budget.unfound and budget.looked_at > 1:
+        said += f"; of the {budget.looked_at:,} cases looked at, this one needs the most tokens"
+    yield f"{said}."
+    bounds = [
+        f"{one_line(each.case, 30)} (at least {each.least:,}"
+        f"{'' if each.known is None else f'; {each.known:,} suffice'})"
+        for each in sorted(budget.unfound, key=lambda each: (each.known is not None, -each.least))
+    ]
+    if bounds:
+        cases = "this case" if len(bounds) == 1 else "these cases"
+        yield f"For {cases} the fewest tokens were not found, and may be more: {some(bounds, MOST_NAMES)}."
 
 
 def _changes(advice: Advice) -> list[str]:

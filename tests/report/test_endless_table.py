@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import runpy
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from places import ROOT
 
+from harness.cases.budget import budget_of_case
+from harness.cases.case import Instance
 from harness.cli.main import main
+from harness.diagnose.advise import max_tokens
 from harness.diagnose.advise.max_tokens import CaseBudget, largest_budget
+from harness.oracle.fewest_tokens import FewestTokens
 from harness.outcomes.endless import EndlessCounts, read_endless
+from harness.report.advice import budget_lines
 from harness.report.tables.budgets import budgets_frame
 from harness.report.tables.endless import endless_frame
 from harness.rows.store import read_cases
@@ -85,6 +91,46 @@ def test_the_largest_budget_counts_the_end_of_sequence(run: Path) -> None:
     cases = [case for _, _, case in read_cases(run)]
     assert largest_budget(cases, "bytes") == CaseBudget("few: two members", 15, 3)
     assert largest_budget(cases[-1:], "bytes") is None
+
+
+MOST = "; of the 3 cases looked at, this one needs the most tokens"
+
+
+@pytest.mark.parametrize(
+    ("bounds", "instances", "ending", "said"),
+    [
+        (FewestTokens(4, 4), ["true"], MOST, ""),
+        (FewestTokens(4, None), ["true"], MOST, ""),
+        (FewestTokens(4, 30), ["true"], MOST, ""),
+        (FewestTokens(4, None), [], "", "few: a constant (at least 5)"),
+        (FewestTokens(4, 30), [], "", "few: a constant (at least 5; 31 suffice)"),
+        (FewestTokens(4, None), ["true" + " " * 20], "", "few: a constant (at least 5; 25 suffice)"),
+    ],
+)
+def test_only_a_number_that_was_found_is_told_as_the_most(
+    run: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    bounds: FewestTokens,
+    instances: list[str],
+    ending: str,
+    said: str,
+) -> None:
+    """Where the search for the shortest output of a case is ended early it may need more than any other,
+    unless a document of it shows that it does not."""
+    cases = [case for _, _, case in read_cases(run)]
+    written = tuple(Instance("", text.encode(), True) for text in instances)
+    cases[1] = replace(cases[1], instances=(Instance("", b"1", False), *written))
+    monkeypatch.setattr(
+        max_tokens,
+        "budget_of_case",
+        lambda case, trie: bounds if case is cases[1] else budget_of_case(case, trie),
+    )
+    budget = largest_budget(cases, "bytes")
+    assert budget is not None
+    first, *others = budget_lines(budget)
+    assert first == f"With a max_tokens below 15 no output of few: two members can be complete{ending}."
+    of_this = f"For this case the fewest tokens were not found, and may be more: {said}."
+    assert others == ([of_this] if said else [])
 
 
 @pytest.mark.long
