@@ -31,6 +31,9 @@ ENDS: tuple[End, ...] = get_args(End)
 ANSWERED: tuple[End, ...] = ("finished", "truncated")
 """The ends that have latencies (vLLM counts successful requests only)."""
 
+OURS: tuple[End, ...] = ("cancelled", "harness_error")
+"""The ends that say nothing of the server."""
+
 ELSEWHERE = (401, 402, 403, 404, 405, 407, 408, 425, 429)
 """The statuses 4xx that say nothing of the grammar. They are about the key, the credit, the address, the
 model, a proxy or the load."""

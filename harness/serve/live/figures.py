@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from harness.serve.live.answer import Answer
+from harness.serve.live.answer import OURS, Answer
 from harness.serve.live.record import Lived
 from harness.serve.requests.latency import Objectives, Rates
 from harness.serve.requests.words import Right
@@ -105,10 +105,11 @@ def values(answers: Iterable[Answer], name: str) -> list[float]:
 
 def rates(answers: Sequence[Answer]) -> Rates | None:
     """Returns the rates over the time from when we began with the first request, before its connection stood,
-    to the end of the last one, answered or not; None if nothing was answered."""
-    good = answered(answers)
-    if not good:
+    to the end of the last one, answered or not. They are 0 if the server answered nothing; None if nothing
+    was asked of it, because we failed or went away."""
+    if all(answer.heard.end in OURS for answer in answers):
         return None
+    good = answered(answers)
     span = max(answer.heard.done_ns for answer in answers) - min(answer.heard.begun_ns for answer in answers)
     prompts = sum(answer.heard.usage.prompt or 0 for answer in good)
     return Rates(span / 1e9, len(good), sum(answer.tokens for answer in good), prompts) if span > 0 else None
@@ -125,8 +126,8 @@ def is_good(answer: Answer, objectives: Objectives) -> bool:
 def goodput(
     answers: Sequence[Answer], objectives: Objectives, right: Callable[[Answer], Right] | None = None
 ) -> float | None:
-    """Good requests a second, over the same time as the throughput; with `right`, requests with an invalid
-    text are not good."""
+    """Good requests a second, over the same time as the throughput, 0 and None as there; with `right`,
+    requests with an invalid text are not good."""
     throughput = rates(answers)
     if throughput is None:
         return None

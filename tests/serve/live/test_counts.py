@@ -17,7 +17,8 @@ from live.sessions import obeys, run, way, write_suite
 from harness.cli.main import main
 from harness.errors import OK
 from harness.serve.live import figures, show
-from harness.serve.live.answer import Answer, Heard, Usage
+from harness.serve.live.answer import Answer, End, Heard, Usage
+from harness.serve.requests.latency import OBJECTIVES
 
 MS = 1_000_000
 
@@ -143,3 +144,24 @@ def test_a_session_says_that_its_loads_are_counted_in_two_ways(
     assert main(["live", "--show", str(tmp_path / "run"), "--json"]) == OK
     pairs = json.loads(capsys.readouterr().out)["loads"][0]["over_twin"]
     assert (pairs["pairs"], pairs["tpot_pairs"], pairs["pairs_counted_in_two_ways"]) == (8, 0, 8)
+
+
+# ----------------------------------------------------------------------------------- loads without an answer
+
+
+def lost(end: End) -> Answer:
+    return answer(Heard(end, 0, MS, (), None, 1000 * MS))
+
+
+@pytest.mark.parametrize("end", ["failed", "dropped", "timeout", "refused"])
+def test_a_load_that_a_server_left_without_an_answer_has_rates_of_0(end: End) -> None:
+    """A gap would look as if nobody had asked."""
+    mine = [lost(end), lost("cancelled")]
+    rates = figures.rates(mine)
+    assert rates is not None and rates.output_throughput == rates.request_throughput == 0
+    assert figures.goodput(mine, OBJECTIVES) == 0
+
+
+@pytest.mark.parametrize("mine", [[], [lost("cancelled"), lost("harness_error")]], ids=["none", "ours"])
+def test_what_was_not_asked_has_no_rates(mine: list[Answer]) -> None:
+    assert figures.rates(mine) is None and figures.goodput(mine, OBJECTIVES) is None
