@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from contextlib import suppress
 from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.cli.command import Verbs, add_command
 from harness.cli.options import (
@@ -31,6 +34,9 @@ from harness.errors import INCOMPLETE, OK, BadInput
 from harness.serve.decode.setting import OWN, Setting
 from harness.text import visible
 
+if TYPE_CHECKING:
+    from harness.serve.decode import session
+
 MECHANISMS = "mechanisms"
 """The profile that switches one mechanism of decoding at a time."""
 
@@ -49,6 +55,7 @@ def add(verbs: Verbs) -> None:
             "decode sql enums --backends xgrammar --model 8b --device cuda --batch 1,32",
             "decode my_cases.jsonl --backends llguidance --strategies stepwise,jump_forward",
             "decode --profile mechanisms --backends llguidance,xgrammar",
+            "decode --show results/runs/my_decoding --objectives 'ttft:200 tpot:30'",
         ],
         timed=True,
         help="measure TTFT, TPOT and throughput with a model, beside the same loop without a grammar",
@@ -58,6 +65,9 @@ def add(verbs: Verbs) -> None:
         nargs="*",
         metavar="WORKLOAD",
         help="a workload's name, a suite, a folder or a file (default: the profile's)",
+    )
+    parser.add_argument(
+        "--show", type=Path, metavar="RUN", help="decode nothing; print what is stored in this folder"
     )
     add_backends(parser)
     add_profile(
@@ -194,17 +204,54 @@ def _add_compiling(compiling: Options) -> None:
 
 
 def decode(options: argparse.Namespace) -> int:
-    """Decodes, stores, and prints the figures; 3 if the record has no end, or nothing was measured. Raises
-    BadInput."""
-    from harness.serve.decode import mechanisms, session, show
+    """Decodes, stores, and prints the figures, or prints a stored decoding; 3 if the record has no end, or
+    nothing was measured. What an interruption leaves is printed too. Raises BadInput and KeyboardInterrupt.
+    """
+    from harness.serve.decode import session
+    from harness.serve.decode.record import read_decoding
+
+    if options.show:
+        if options.workloads or options.out:
+            raise BadInput("--show prints what is stored; leave the workloads and --out out")
+        return _told(options, options.show)
+    request = _request(options)
+    started = time.monotonic()
+    try:
+        folder = session.decode(request, say)
+    except session.Interrupted as stopped:
+        with suppress(BadInput, OSError):
+            if read_decoding(stopped.folder).batches:
+                _told(options, stopped.folder)
+        raise
+    return _told(options, folder, f"{time.monotonic() - started:.0f} s; ")
+
+
+def _told(options: argparse.Namespace, folder: Path, took: str = "") -> int:
+    """Prints the record in the folder, and returns the exit code. Raises BadInput."""
+    from harness.serve.decode import show
     from harness.serve.decode.as_json import to_json
     from harness.serve.decode.record import read_decoding
+    from harness.serve.requests.latency import objectives_of
+
+    objectives = objectives_of(options.objectives) if options.objectives else None
+    decoding = read_decoding(folder)
+    emit(
+        options,
+        lambda: to_json(decoding, objectives),
+        lambda: visible(f"\n{show.decoding_text(decoding, objectives)}\n\n{took}stored in {folder}"),
+    )
+    return OK if decoding.is_complete and decoding.batches else INCOMPLETE
+
+
+def _request(options: argparse.Namespace) -> session.DecodeRequest:
+    """Returns what the options ask for. Raises BadInput."""
+    from harness.serve.decode import mechanisms, session
     from harness.serve.requests.latency import objectives_of
 
     switches = options.profile == MECHANISMS
     if switches:
         _refuse_switched(options)
-    request = session.DecodeRequest(
+    return session.DecodeRequest(
         workloads=tuple(options.workloads),
         backends=asked_backends(options, say),
         model=options.model,
@@ -223,18 +270,8 @@ def decode(options: argparse.Namespace) -> int:
         timeout_s=options.timeout,
         memory_gb=options.memory,
         argv=tuple(sys.argv[1:]),
+        objectives=objectives_of(options.objectives),
     )
-    started = time.monotonic()
-    objectives = objectives_of(options.objectives)
-    folder = session.decode(request, say)
-    decoding = read_decoding(folder)
-
-    def text() -> str:
-        end = f"{time.monotonic() - started:.0f} s; stored in {folder}"
-        return visible(f"\n{show.decoding_text(decoding, objectives)}\n\n{end}")
-
-    emit(options, lambda: to_json(decoding, objectives), text)
-    return OK if decoding.is_complete and decoding.batches else INCOMPLETE
 
 
 def _refuse_switched(options: argparse.Namespace) -> None:

@@ -32,7 +32,7 @@ from harness.rows.line import problem_with
 from harness.rows.row import FORMAT, End, Row, RunInfo, identity, row_from_json
 from harness.rows.sessions import with_sessions
 from harness.shape import bounded_lines, json_line
-from harness.text import counted, one_line, some
+from harness.text import counted, one_line, our_command, some
 
 Samples = NDArray[np.int64]
 
@@ -150,9 +150,7 @@ def lines(folder: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
     try:
         file = _opened(folder)
     except FileNotFoundError as error:
-        below = _runs_below(folder)
-        what = f"but in {below}; name one of them" if below else "give the folder that `run --out` wrote"
-        raise BadInput(f"{folder}: no run here (no rows.jsonl); {what}") from error
+        raise BadInput(f"{folder}: no run here (no rows.jsonl); {_instead(folder)}") from error
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
     with file:
@@ -170,6 +168,26 @@ def lines(folder: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
             if (value["kind"] == "run") != (number == 1):
                 raise BadInput(f"{path}:{number}: a run has its header in the first line and only there")
             yield number, offset, value
+
+
+SHOWN_BY = {
+    "decode.jsonl": ("decode", "--show"),
+    "live.jsonl": ("live", "--show"),
+    "kernels.jsonl": ("measure", "kernels", "--show"),
+    "growth.jsonl": ("measure", "growth", "--show"),
+}
+"""The words of the command that prints a record, by the name of the file that holds it."""
+
+
+def _instead(folder: Path) -> str:
+    """Returns what to do about a folder without a run: name a run below it, or print the record of another
+    kind that it holds."""
+    if below := _runs_below(folder):
+        return f"but in {below}; name one of them"
+    words = next((words for name, words in SHOWN_BY.items() if (folder / name).is_file()), None)
+    if words is None:
+        return "give the folder that `run --out` wrote"
+    return f"{our_command(*words, str(folder))} prints what is here"
 
 
 def _whole_lines(folder: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:

@@ -74,7 +74,7 @@ def test_a_run_with_a_fifo_for_a_file_is_refused_by_every_reader(
         ["table", run], ["report", run, "--out", str(tmp_path / "page")], ["report", run, "--format", "json", "--out", str(tmp_path / "out")],  # noqa: E501
         ["compare", run], ["compare", str(tmp_path), run], ["history", str(tmp_path / "h"), "--add", run],
         ["merge", str(tmp_path / "whole"), run], ["repro", run, "x", "--backends", "a"], ["adjudicate", run],
-        ["compare", run, "--record", str(tmp_path / "record.json")], ["live", "--show", run], ["measure", "kernels", "--show", run], ["history", str(tmp_path)],  # noqa: E501
+        ["compare", run, "--record", str(tmp_path / "record.json")], ["live", "--show", run], ["decode", "--show", run], ["measure", "kernels", "--show", run], ["history", str(tmp_path)],  # noqa: E501
         [*RUN, run, "regex"],
     ):  # fmt: skip
         refused(words, capsys)

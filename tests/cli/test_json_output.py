@@ -101,6 +101,7 @@ def test_times_and_comparisons(measured: Path, decoded: Path, capsys: pytest.Cap
     assert times and {"arm", "cases", "of"} <= set(times[0])
     pairs = check(told(capsys, "compare", measured), "compare")
     assert any(each["verdict"] == "regressed" for each in pairs[0]["times"])
+    check(told(capsys, "decode", "--show", decoded), "decode")
     changes = strict(told(capsys, "compare", decoded, decoded))
     assert {"setting", "figure", "verdict"} <= set(changes[0])
 

@@ -26,6 +26,7 @@ DECODE: list[tuple[str, str, object]] = [
     ("--out folder", "out", Path("folder")),
     ("--timeout 15", "timeout_s", 15.0),
     ("--memory 6", "memory_gb", 6.0),
+    ("--objectives ttft:500", "objectives.tpot_ms", None),
     ("--mode greedy", "usual.mode", "greedy"),
     ("--limit 16", "usual.limit", 16),
     ("--rate 17", "usual.rate", 17.0),

@@ -11,6 +11,8 @@ from harness.outcomes.outcome import in_words, summed
 from harness.outcomes.result import Result
 from harness.report.export import markdown as tables
 from harness.report.values import percent
+from harness.serve.decode.record import Decoding
+from harness.serve.decode.show import decoding_text
 from harness.text import markdown
 
 FILE, OURS = "summary.md", b"## GrammarBench: "
@@ -25,6 +27,15 @@ SAID = {"ok": "✅ ok", "failed": "❌ failed", "incomplete": "⚠️ incomplete
 def files(result: Result) -> dict[str, str]:
     """Returns `summary.md`, whole or cut to `MOST_BYTES`."""
     return {FILE: _within("\n".join(_lines(result)) + "\n")}
+
+
+def of_decoding(decoding: Decoding) -> str:
+    """Returns what the terminal says of a decoding, under a title and as code, cut to `MOST_BYTES`. The title
+    says if it has no end."""
+    state = "decoding" if decoding.is_complete else SAID["incomplete"]
+    title = f"## GrammarBench: {state}, run {markdown(decoding.setup.run)}\n"
+    code = (f"    {line}".rstrip() for line in decoding_text(decoding).splitlines())
+    return _within("\n".join([title, *code]) + "\n")
 
 
 def _lines(result: Result) -> Iterator[str]:

@@ -26,7 +26,7 @@ from harness.whole_files import write_files
 STYLES = ("style.css", "cases.css")
 SCRIPTS = ("page.js", "matrix.js", *explorer.SCRIPTS)
 JSON, SUMMARY = "report.json", summary.FILE
-"""What lies beside the page in a folder: all of its cases, and the summary of each run."""
+"""What lies beside the page in a folder: all of its cases, and the summary of each run and decoding."""
 
 
 def refuse_to_replace_others(out: Path) -> None:
@@ -67,6 +67,8 @@ def write_report(
 def _summaries(inputs: Inputs) -> Iterator[str]:
     for result in inputs.results:
         yield from summary.files(result).values()
+    for decoded in inputs.decoded:
+        yield summary.of_decoding(decoded.decoding)
 
 
 def _built(

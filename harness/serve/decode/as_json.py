@@ -11,17 +11,22 @@ from harness.serve.decode import conclude, right
 from harness.serve.decode.figures import DecodeCell, Decoded
 from harness.serve.decode.overhead import Paired, SpeedUp
 from harness.serve.decode.record import Decoding
-from harness.serve.requests.latency import OBJECTIVES, Objectives, e2e
+from harness.serve.requests.latency import Objectives, e2e
 from harness.serve.requests.titles import FIGURES
 
+NOT_OF_SETUP = ("settings", "mechanisms", "objectives")
+"""The fields of a record's first line that the document has elsewhere."""
 
-def to_json(decoding: Decoding, objectives: Objectives = OBJECTIVES) -> dict[str, Any]:
+
+def to_json(decoding: Decoding, objectives: Objectives | None = None) -> dict[str, Any]:
     """Returns every figure of every cell, with units and definitions, for a page or another tool. Times are
-    nanoseconds."""
+    nanoseconds. Without `objectives` goodput is by those that were asked for."""
     decoded = Decoded(decoding)
+    objectives = objectives or decoding.setup.objectives
     return {
         "run": decoding.setup.run,
         "is_complete": decoding.is_complete,
+        "setup": {name: value for name, value in asdict(decoding.setup).items() if name not in NOT_OF_SETUP},
         "model": decoding.model,
         "objectives": asdict(objectives),
         "figures": {name: asdict(figure) for name, figure in FIGURES.items()},

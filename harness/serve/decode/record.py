@@ -20,6 +20,7 @@ from harness.rows.appending import Appender, Integers, RecordLines, named_figure
 from harness.rows.store import read_integers
 from harness.serve.decode.goodness import PLACE_COLUMNS, Goodness, ScoredText
 from harness.serve.decode.setting import Setting
+from harness.serve.requests.latency import OBJECTIVES, Objectives
 from harness.serve.requests.words import Right, Role
 from harness.shape import shaped
 from harness.text import our_command
@@ -60,6 +61,8 @@ class DecodeSetup:
     mechanisms: tuple[dict[str, Any], ...] = ()
     """The mechanisms of the closing experiment: `name`, and the settings `off` and `on` by their places in
     `settings`."""
+    objectives: Objectives = OBJECTIVES
+    """Those of goodput that were asked for. Older records do not have them."""
     protocol: int = PROTOCOL
 
 

@@ -32,6 +32,7 @@ from harness.serve.decode.profiles import PROFILES, settings
 from harness.serve.decode.record import FIGURES, DecodeRecorder, DecodeSetup, has_decoding
 from harness.serve.decode.setting import Setting
 from harness.serve.decode.workloads import WORKLOADS, Workload, find_workload, judge, judge_cut, own_name
+from harness.serve.requests.latency import OBJECTIVES, Objectives
 from harness.serve.requests.words import Right
 from harness.text import counted, one_line
 from harness.walk.loop.strategies import strategies
@@ -69,6 +70,7 @@ class DecodeRequest:
     argv: tuple[str, ...]
     settings: tuple[Setting, ...] = ()
     """Exactly these settings, in place of those of the profile."""
+    objectives: Objectives = OBJECTIVES
     again: bool = False
     """Whether the first backend is an arm once more, which shows what two identical arms differ by."""
     accepts: Callable[[Mapping[str, Any]], None] | None = None
@@ -76,9 +78,17 @@ class DecodeRequest:
     which nothing is to be measured."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """Somebody ended the decoding; what was measured until then is in the folder."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+
+
 def decode(request: DecodeRequest, say: Callable[[str], None]) -> Path:
-    """Runs the decoding, and returns its folder. Raises BadInput; what was measured until then stays in the
-    folder."""
+    """Runs the decoding, and returns its folder. Raises BadInput and Interrupted; what was measured until
+    then stays in the folder."""
     planned, switched, rounds = _plan(request)
     workloads = {name: find_workload(name) for name in dict.fromkeys(setting.workload for setting in planned)}
     specs = parse_specs(request.backends)
@@ -118,13 +128,17 @@ def decode(request: DecodeRequest, say: Callable[[str], None]) -> Path:
             machine=describe_machine(),
             hardware=hardware_key(hardware()),
             mechanisms=switched,
+            objectives=request.objectives,
         )
         say(
             f"{counted(len(planned), 'setting')} x {counted(len(setup.arms), 'backend')} x "
             f"{counted(setup.forks, 'fork')} of {counted(rounds, 'round')} "
             f"and a cold one, into {folder}"
         )
-        _run(folder, setup, workloads, request, say)
+        try:
+            _run(folder, setup, workloads, request, say)
+        except KeyboardInterrupt as stopped:
+            raise Interrupted(folder) from stopped
     return folder
 
 

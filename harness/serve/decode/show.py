@@ -10,7 +10,7 @@ from harness.serve.decode import conclude, right
 from harness.serve.decode.conclude import ratio
 from harness.serve.decode.figures import DecodeCell, Decoded, Values
 from harness.serve.decode.record import Decoding
-from harness.serve.requests.latency import OBJECTIVES, Objectives
+from harness.serve.requests.latency import Objectives
 from harness.serve.requests.titles import say
 from harness.text import counted, one_line, visible
 
@@ -23,10 +23,12 @@ SHORT = {
 }
 
 
-def decoding_text(decoding: Decoding, objectives: Objectives = OBJECTIVES) -> str:
+def decoding_text(decoding: Decoding, objectives: Objectives | None = None) -> str:
     """Returns the record for a terminal. For the closing experiment it shows the mechanisms alone, because
-    its settings are many; `--json` has them all."""
+    its settings are many; `--json` has them all. Without `objectives` goodput is by those that were asked
+    for."""
     decoded = Decoded(decoding)
+    objectives = objectives or decoding.setup.objectives
     switched = conclude.switched(decoded)
     tables = [_mechanisms(decoding)] if switched else _loads(decoded, objectives)
     parts = [

@@ -32,7 +32,7 @@ def values(page: Content) -> Values | None:
     drawn, kernels = scaling(page.inputs), applied(page.inputs)
     if not (drawn or kernels):
         return None
-    return {"scaling": drawn, "applied": kernels, "open_heads": OPEN, "objectives": latency.OBJECTIVES}
+    return {"scaling": drawn, "applied": kernels, "open_heads": OPEN}
 
 
 SECTION = Section("batches", "Batches", 70, values, "serving")
@@ -56,6 +56,8 @@ class Scaling:
     charts: tuple[Chart, ...]
     open_loads: tuple[tuple[str, ...], ...]
     """A line for each setting whose requests arrived at a rate, with a cell for each of OPEN."""
+    objectives: str
+    """Those of goodput, by which the session was asked."""
 
 
 def scaling(inputs: Inputs) -> list[Scaling]:
@@ -109,7 +111,8 @@ def _scaling(inputs: Inputs, number: int, decoded: Decoded) -> Scaling:
         note += (
             f" Only batch {sizes.pop()}: how it scales was not measured (grammarbench decode --batch 1,8,32)."
         )
-    return Scaling(decoded.decoding.setup.run, note, counts, tuple(charts), tuple(_open_loads(decoded)))
+    setup, loads = decoded.decoding.setup, tuple(_open_loads(decoded))
+    return Scaling(setup.run, note, counts, tuple(charts), loads, str(setup.objectives))
 
 
 def _open_loads(decoded: Decoded) -> Iterator[tuple[str, ...]]:
@@ -118,7 +121,7 @@ def _open_loads(decoded: Decoded) -> Iterator[tuple[str, ...]]:
         setting = cell.setting
         if setting.rate is None:
             continue
-        found = decoded.values(cell, latency.OBJECTIVES)
+        found = decoded.values(cell, decoded.decoding.setup.objectives)
         times = (say(name, median(found, name)) for name in ("ttft", "tpot", "e2e"))
         rates = (say(name, number(found, name)) for name in ("output_throughput", "goodput"))
         load = f"{setting.workload} ×{setting.batch}, {setting.rate:g}/s ({setting.arrivals})"
