@@ -76,7 +76,7 @@ ENDS: dict[RequestEnd, str] = {
 
 LIVE_ENDS: dict[LiveEnd, str] = {
     "finished": "The model came to its end.",
-    "truncated": "It came to the limit of tokens.",
+    "truncated": "It came to the limit of tokens, or a content filter cut it off.",
     "refused": "Status 4xx, or the same said within the stream before any text (SGLang).",
     "failed": "Another status than 200, no connection, or an error told within the stream.",
     "dropped": "The connection ended before the answer did.",

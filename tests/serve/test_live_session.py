@@ -236,6 +236,8 @@ CALLED = {"tool_calls": [{"index": 0, "function": {"name": "f", "arguments": "{}
         ({"refusal": "I'm sorry", "content": None}, "stop", "the model refused: I'm sorry"),
         (CALLED, "stop", "the model called a tool and wrote no text"),
         (CALLED, "tool_calls", "the model called a tool and wrote no text"),
+        ({"content": "No"}, "content_filter", "a content filter cut the answer off"),
+        ({}, "content_filter", "a content filter cut the answer off"),
     ],
 )
 def test_a_refusal_by_the_model_is_held_against_no_grammar(
@@ -249,8 +251,13 @@ def test_a_refusal_by_the_model_is_held_against_no_grammar(
     code, _ = run(refuses(1, held, reason), tmp_path / "all", suite, "--gate")
     said = capsys.readouterr().out
     assert code == UNPROVEN and "IGNORES" not in said
-    assert "not judged: 20 answers with a refusal or a tool call in place of text" in said
-    assert f"20: {why}" in said and "finished: " in said
+    assert (
+        "not judged: 20 answers with a refusal, a tool call or a content filter in place of text"
+        in " ".join(said.split())
+    )
+    assert f"20: {why}" in said and re.search(
+        "(finished|truncated): (refusal|tool calls|content filter)", said
+    )
     assert verdicts(tmp_path / "all") == {name: Counter({"unjudged": 3}) for name in CASES}
     assert {(row.status, row.text) for row in rows_of(tmp_path / "all")} == {
         ("skipped", f"{why} (says nothing of the grammar)")

@@ -20,12 +20,12 @@ End = Literal[
     "harness_error",
 ]
 """How a request ended. `finished`: the model came to its end. `truncated`: it came to the limit of tokens
-(`finish_reason` length). `refused`: status 4xx, or the same said within the stream before any text, by a
-dialect that says it so. `failed`: any other status that is not 200, no connection, or
-an error reported within the stream. `dropped`: the connection ended before the answer did. `malformed`: the
-content is no stream of events that this interface has. `timeout`: a deadline passed, and `phase` says which.
-`aborted`: the server ended the stream properly, but without a reason or with another one. `cancelled`: the
-client went away. `harness_error`: the fault is ours."""
+(`finish_reason` length), or a content filter cut it off. `refused`: status 4xx, or the same said within the
+stream before any text, by a dialect that says it so. `failed`: any other status that is not 200, no
+connection, or an error reported within the stream. `dropped`: the connection ended before the answer did.
+`malformed`: the content is no stream of events that this interface has. `timeout`: a deadline passed, and
+`phase` says which. `aborted`: the server ended the stream properly, but without a reason or with another one.
+`cancelled`: the client went away. `harness_error`: the fault is ours."""
 
 ENDS: tuple[End, ...] = get_args(End)
 ANSWERED: tuple[End, ...] = ("finished", "truncated")
@@ -38,9 +38,10 @@ ELSEWHERE = (401, 402, 403, 404, 405, 407, 408, 425, 429)
 """The statuses 4xx that say nothing of the grammar. They are about the key, the credit, the address, the
 model, a proxy or the load."""
 
-Instead = Literal["", "refusal", "tool calls"]
-"""What the model sent in place of the text: it refused to answer (`delta.refusal`), or it called tools and
-wrote no text (`delta.tool_calls`). Neither says anything of the grammar."""
+Instead = Literal["", "refusal", "tool calls", "content filter"]
+"""What came in place of the text: the model refused to answer (`delta.refusal`), it called tools and wrote no
+text (`delta.tool_calls`), or a filter of the service cut the text off (`finish_reason` content_filter). None
+says anything of the grammar."""
 
 TextEnd = Literal["", "finished", "truncated"]
 """How a text ended; empty where the reason of its end is not known, or where something came in its place."""

@@ -23,8 +23,8 @@ TEXT = 2_000
 def judge_answer(judge: Judge, case: Case, answer: Answer) -> Judgement:
     """Returns the judgement of one answer. A finished text: is it valid? A truncated one: can it be continued
     to a valid one, as far as that can be decided? A text that had ended before the connection did is judged
-    too. Other ends are unjudged, and so are a refusal or a tool call in place of the text, and a text out of
-    which the API key was cut: it is not the text that the server wrote."""
+    too. Other ends are unjudged, and so are a refusal, a tool call or what a filter left in place of the
+    text, and a text out of which the API key was cut: it is not the text that the server wrote."""
     if answer.heard.instead:
         return Judgement("unjudged", answer.heard.why)
     if answer.text_end and answer.heard.held_key:

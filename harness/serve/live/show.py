@@ -216,7 +216,10 @@ def _verdict(summary: LiveSummary) -> list[str]:
         lines.append(str(entry))
         lines += [f"  request {wrong.number}: {wrong.heard.text[:60]!r}" for wrong in entry.examples]
     if none := sum(bool(answer.heard.instead) for answer in summary.lived.answers):
-        lines.append(f"not judged: {counted(none, 'answer')} with a refusal or a tool call in place of text")
+        lines.append(
+            f"not judged: {counted(none, 'answer')} with a refusal, a tool call or a content filter in place "
+            "of text"
+        )
     if ended := sum(bool(answer.heard.text_end) for answer in summary.lived.answers):
         lines.append(
             f"judged, but not answered: {counted(ended, 'text')} that ended before the connection was lost "

@@ -23,6 +23,9 @@ LOST: tuple[End, ...] = ("dropped", "timeout")
 """The ends that may come behind a text that had ended."""
 
 FINISHED, TRUNCATED = ("stop", "eos"), ("length",)
+FILTERED = ("content_filter",)
+"""The reason of the end where the service cut off a text for what it says."""
+
 CALLED = ("tool_calls", "function_call")
 """The reasons of the end where the model called tools, which is an end of its own only without text."""
 
@@ -163,10 +166,12 @@ class Collected:
 
     @property
     def instead(self) -> Instead:
-        """Returns what came in place of the text. What is refused has no text that is meant, even where some
-        came before; a tool that is called beside a text takes nothing from it."""
+        """Returns what came in place of the text. What is refused or filtered has no text that is meant, even
+        where some came before; a tool that is called beside a text takes nothing from it."""
         if any(self.refusal):
             return "refusal"
+        if self.finish_reason in FILTERED:
+            return "content filter"
         return "tool calls" if self.calls and not any(self.pieces) else ""
 
     def ending(self) -> tuple[End, str, str]:
@@ -175,10 +180,11 @@ class Collected:
             "": "",
             "refusal": f"the model refused: {''.join(self.refusal)}",
             "tool calls": "the model called a tool and wrote no text",
+            "content filter": "a content filter cut the answer off",
         }[self.instead]
         if self.finish_reason in FINISHED or (said and self.finish_reason in CALLED):
             return "finished", "", said
-        if self.finish_reason in TRUNCATED:
+        if self.finish_reason in (*TRUNCATED, *FILTERED):
             return "truncated", "", said
         why = "without a reason" if self.finish_reason is None else f"with the reason {self.finish_reason!r}"
         return "aborted", "stream", f"the server ended the stream {why}"

@@ -51,7 +51,11 @@ def heard_of(behaviour: faults.Behaviour) -> Heard:
 @pytest.mark.parametrize("how", DROPS)
 @pytest.mark.parametrize(
     ("reason", "text_end"),
-    [("stop", "finished"), ("length", "truncated"), (None, ""), ("abort", ""), ("tool_calls", "")],
+    [
+        ("stop", "finished"),
+        ("length", "truncated"),
+        *((other, "") for other in (None, "abort", "tool_calls", "content_filter")),
+    ],
 )
 def test_the_text_has_ended_where_the_reason_came(how: str, reason: str | None, text_end: str) -> None:
     heard = heard_of(lost(how, "12", reason=reason))

@@ -125,6 +125,14 @@ INSTEAD = {
     "a tool call that stops": (
         [CALL], "stop", ("finished", "tool calls", "the model called a tool and wrote no text")
     ),
+    "a text that is filtered": (
+        [delta(content="1")],
+        "content_filter",
+        ("truncated", "content filter", "a content filter cut the answer off"),
+    ),
+    "a refusal that is filtered": (
+        [delta(refusal="No")], "content_filter", ("truncated", "refusal", "the model refused: No")
+    ),
     "no refusal": ([delta(content="12", refusal=None, tool_calls=[])], "stop", ("finished", "", "")),
     "a tool call beside text": ([CALL, delta(content="12")], "stop", ("finished", "", "")),
     "tools as the reason without a call": (
