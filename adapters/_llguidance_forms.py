@@ -18,7 +18,7 @@ from harness.backend.vocabulary import Vocabulary
 from harness.backend.vocabulary.own_tokenizer import own_tokenizer
 
 ENGINES = {
-    "vllm": {"engine=vllm": "--structured-outputs-config.backend guidance"},
+    "vllm": {"": "--structured-outputs-config.backend guidance"},
     "sglang": {"engine=sglang": "--grammar-backend llguidance"},
 }
 """The serving engines that have the library, with their options for it."""

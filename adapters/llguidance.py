@@ -9,13 +9,12 @@ from typing import Literal, cast
 
 from llguidance import LLExecutor, LLMatcher
 
-from harness import Adapter, CompiledGrammar, Grammar, GrammarObject
+from harness import Adapter, CompiledGrammar, Grammar, GrammarObject, UnsupportedGrammar
 from harness.backend import adapter_parts as parts
 from harness.backend.grammar import Bitmask, Kernel
 from harness.backend.known_tokens import Loader, bytes_of_decoder
 from harness.backend.vocabulary import Vocabulary
 
-from ._engine_checks import Engine, refuse_as
 from ._llguidance_forms import (
     DOCUMENTED,
     ENGINES,
@@ -46,7 +45,7 @@ class Llguidance(Adapter):
     structural tags; `threads` is for batches; `loader` is for Hugging Face tokenizers (docs/tokenizers.md).
     Objects of one grammar are copies that share a lexer: what one walk has explored is warm for the next, and
     batches on several threads wait for its lock. Without `shared_lexer`, `start` parses the grammar anew, as
-    vLLM and SGLang do. With `engine`, what that engine's own check refuses is refused.
+    vLLM and SGLang do. With `engine=sglang` a choice is refused, which that engine has not.
     """
 
     distribution = "llguidance"
@@ -64,7 +63,7 @@ class Llguidance(Adapter):
         shared_lexer: bool = True,
         threads: int = 1,
         loader: Loader = "library",
-        engine: Engine = "none",
+        engine: Literal["none", "sglang"] = "none",
     ) -> None:
         super().__init__(vocabulary)
         self._engine = engine
@@ -80,7 +79,8 @@ class Llguidance(Adapter):
 
     def compile(self, grammar: Grammar) -> LlguidanceGrammar:
         parts.require_unicode(grammar.text)
-        refuse_as(self._engine, self.distribution, grammar)
+        if self._engine == "sglang" and grammar.dialect == "choice":
+            raise UnsupportedGrammar("SGLang 0.5.23 has no requests for a choice")
         text = grammar_text(grammar, self._options)
         matcher = self.new_matcher(text)
         if matcher.is_error():

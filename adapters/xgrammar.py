@@ -15,7 +15,7 @@ from harness.backend.grammar import Bitmask, Kernel, allocate_bitmask, is_allowe
 from harness.backend.known_tokens import Loader, bytes_of_list
 from harness.backend.vocabulary import Vocabulary
 
-from ._engine_checks import Engine, refuse_as
+from ._xgrammar_engines import Engine, refuse_as
 from ._xgrammar_forms import (
     DIALECTS,
     DOCUMENTED,
@@ -159,7 +159,7 @@ class Xgrammar(Adapter):
 
     def compile(self, grammar: Grammar) -> XgrammarGrammar:
         parts.require_unicode(grammar.text)
-        refuse_as(self._engine, self.distribution, grammar)
+        refuse_as(self._engine, grammar)
         method, text, options = compiler_call(grammar, self._schema_options)
         try:
             compiler = self._compiler_with_names if parts.reads_tokens(grammar) else self._compiler

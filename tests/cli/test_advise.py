@@ -147,7 +147,7 @@ def test_an_option_of_the_engine_is_no_advice_where_no_backend_works(advised: Pa
     for folder, said in ((bad, "If it must be one, write for vllm"), (advised, "For vllm, write")):
         advice = harness.advise(
             folder / "tools.json",
-            backends=["llguidance:engine=vllm"],
+            backends=["llguidance"],
             tokenizer="bytes",
             out=folder / "engine",
         )

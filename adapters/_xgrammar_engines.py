@@ -1,7 +1,8 @@
-"""What a serving engine refuses before its grammar library sees the request.
+"""What a serving engine refuses before xgrammar sees the request.
 
 These checks ask nothing but the grammar. They are told here in our own words, as the releases in `RELEASES`
-have them; tests/backend/test_engine_checks.py compares them with the engines' own where these are installed.
+have them; tests/backend/test_xgrammar_engines.py compares them with the engines' own where these are
+installed.
 """
 
 from __future__ import annotations
@@ -11,17 +12,13 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from harness import Grammar, UnsupportedGrammar
-from harness.backend.grammar import Dialect
 
 Engine = Literal["none", "vllm", "sglang"]
 """The engine whose check comes before the library."""
 RELEASES = {"vllm": "vLLM 0.33.0", "sglang": "SGLang 0.5.23"}
 
-NOT_HANDED: dict[tuple[str, str], frozenset[Dialect]] = {
-    ("sglang", "xgrammar"): frozenset({"choice", "lark"}),
-    ("sglang", "llguidance"): frozenset({"choice"}),
-}
-"""The dialects that an engine does not hand to a library which has them."""
+NOT_OF_SGLANG = ("choice", "lark")
+"""The dialects that the library has, and SGLang does not hand to it."""
 
 FORMATS = (
     *("date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "json-pointer", "time", "uri"),
@@ -45,16 +42,12 @@ HOLD_MAP = ("$defs", "definitions", "dependentSchemas", "patternProperties", "pr
 """The keywords below which SGLang looks for schemas; vLLM looks into every object."""
 
 
-def refuse_as(engine: Engine, library: str, grammar: Grammar) -> None:
+def refuse_as(engine: Engine, grammar: Grammar) -> None:
     """Raises UnsupportedGrammar for a grammar that the engine does not hand to the library."""
-    if engine == "none":
-        return
     refused = ""
-    if grammar.dialect in NOT_HANDED.get((engine, library), ()):
-        refused = f"{library} is given no {grammar.dialect}"
-    elif _has_nul(engine, grammar):
-        refused = "U+0000"
-    elif grammar.dialect == "json_schema" and library == "xgrammar":
+    if engine == "sglang" and grammar.dialect in NOT_OF_SGLANG:
+        refused = f"xgrammar is given no {grammar.dialect}"
+    elif engine != "none" and grammar.dialect == "json_schema":
         refused = (of_vllm if engine == "vllm" else of_sglang)(_read(grammar.text))
     if refused:
         raise UnsupportedGrammar(f"{RELEASES[engine]} refuses it: {refused}")
@@ -143,27 +136,6 @@ def _schemas(schema: Any) -> Iterator[dict[str, Any]]:
             stack += [
                 each for key in HOLD_MAP if isinstance(one.get(key), dict) for each in one[key].values()
             ]
-
-
-def _has_nul(engine: Engine, grammar: Grammar) -> bool:
-    """Is there a NUL for which the engine refuses the grammar: in a regular expression of vLLM's, and in any
-    text of SGLang's, also where JSON has it escaped?"""
-    if engine == "vllm":
-        return grammar.dialect == "regex" and "\0" in grammar.text
-    if grammar.dialect not in ("json_schema", "structural_tag"):
-        return "\0" in grammar.text
-    texts = _read(grammar.text) if "\\u0000" in grammar.text else None
-    return any("\0" in text for text in _texts(texts))
-
-
-def _texts(value: Any) -> Iterator[str]:
-    stack = [value]
-    while stack:
-        one = stack.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, dict | list):
-            stack += [*one, *one.values()] if isinstance(one, dict) else one
 
 
 def _read(text: str) -> Any:
