@@ -156,9 +156,13 @@ class Answer:
     @property
     def hidden(self) -> int:
         """Returns how many of these are thinking that the server counted and did not send. Their time is in
-        TTFT."""
+        TTFT. None was kept back if some came as thinking, or if more messages came than there are other
+        tokens: then it came within the text."""
         heard = self.heard
-        return 0 if heard.usage.output is None or heard.reasoning_characters else heard.usage.reasoning or 0
+        output, reasoning = heard.usage.output, heard.usage.reasoning
+        if output is None or reasoning is None or heard.reasoning_characters:
+            return 0
+        return 0 if len(heard.message_ns) > output - reasoning else reasoning
 
     @property
     def streamed(self) -> int:

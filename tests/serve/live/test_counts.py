@@ -55,6 +55,12 @@ def test_thinking_that_was_sent_has_its_times() -> None:
     assert show.token_notes([mine]) == ["1.1 tokens a message; ITL is of messages"]
 
 
+def test_thinking_that_came_within_the_text_has_its_times() -> None:
+    """Twelve messages are more than the other six tokens."""
+    mine = came(*range(0, 240, 20), last_ms=240, output=13, reasoning=7)
+    assert (mine.hidden, figures.tpot(mine)) == (0, 20 * MS)
+
+
 @pytest.mark.parametrize(
     ("more", "reasoning"),
     [
