@@ -314,6 +314,24 @@ def test_what_node_refuses_is_no_pattern_with_the_flag_or_without(pattern: str) 
             regex_automaton(pattern, dialect)
 
 
+@pytest.mark.parametrize("pattern", [r"\x\a\a", r"\x4\a", r"\u00\e9", r"\c\A", r"[\c\A]"])
+def test_a_letter_behind_a_backslash_completes_no_escape_before_it(pattern: str) -> None:
+    """Without the flag an `x`, a `u` or a `c` of which no escape comes is that letter, as node 20 has it."""
+    with pytest.raises(NoOracle):
+        regex_automaton(pattern, "javascript")
+
+
+def test_a_letter_behind_a_backslash_is_that_letter_without_the_flag() -> None:
+    read = {
+        pattern: regex_automaton(pattern, "javascript") for pattern in (r"\a", r"[\z]", r"[\a-\e]", r"\e\z+")
+    }
+    taken = {
+        pattern: [text for text in ("a", "z", "c", "f", "ezz") if automaton.accepts(text.encode())]
+        for pattern, automaton in read.items()
+    }
+    assert taken == {r"\a": ["a"], r"[\z]": ["z"], r"[\a-\e]": ["a", "c"], r"\e\z+": ["ezz"]}
+
+
 def sampled(seed: str, alphabet: str) -> list[str]:
     chance = random.Random(seed)
     return [

@@ -59,11 +59,9 @@ _ESCAPED = re.compile(r"\\(u\{|.)", re.DOTALL)
 def _letter_itself(match: re.Match[str]) -> str:
     if match[1] in ("p", "P", "k", "u{"):
         raise NoOracle(f"without the u flag {match[0]} is read in a way that has no reference automaton")
-    return (
-        match[1]
-        if match[1].isascii() and match[1].isalpha() and match[1] not in "bBcdDfnrsStuvwWx"
-        else match[0]
-    )
+    if match[1].isascii() and match[1].isalpha() and match[1] not in "bBcdDfnrsStuvwWx":
+        return f"\\x{ord(match[1]):02x}"  # not bare, which would complete an escape that was begun before it
+    return match[0]
 
 
 def _parsed(pattern: str) -> Node:
