@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from harness.checks import BACKEND_ERROR, category
 from harness.rows.row import Finding
 
 
@@ -96,6 +97,30 @@ does, and whoever decodes the output replaces bytes that are no UTF-8, so that a
 U+FFFD in it: what these checks alone show is told, and counts as no wrong document."""
 
 
+UNASKED = {
+    "a_refused_token_does_not_move": "a token that the mask forbids",
+    "accept_tokens_stops_where_accept_token_does": "a token that the mask forbids",
+    "an_id_outside_the_vocabulary_is_refused": "an id outside of the vocabulary",
+    "end_of_sequence_is_refused_before_the_end": "a token that the mask forbids",
+}
+"""Checks that hand over what an engine does not, and what that is. Whatever else they ask is asked in walks
+and by other checks too: an exception in these alone says nothing of any output."""
+
+REASONING = "reasoning"
+"""The category of the checks whose outputs think before their answer, which no case asks for."""
+
+
+def only_where(finding: Finding) -> str:
+    """Returns, as the beginning of a sentence, which input that nobody asked for made the backend raise;
+    empty where the finding is no exception, or came of what engines do."""
+    if finding.cause != BACKEND_ERROR:
+        return ""
+    if category(finding.check) == REASONING:
+        return "only where an output thinks before its answer"
+    unasked = UNASKED.get(finding.check)
+    return f"only where it is handed {unasked}" if unasked else ""
+
+
 def shows_output(finding: Finding) -> bool:
     """Does the finding show an output which the backend let through and the case forbids?"""
     return finding.cause in WROTE_INVALID and not (finding.over or finding.under)
@@ -110,7 +135,8 @@ def state_of_fault(kind: str, finding: Finding | None) -> CaseState:
             return CaseState.SILENTLY_WRONG
         if finding.over and finding.cause not in SAME_TEXT:
             return CaseState.VALID_REFUSED
-        return CaseState.BREAKS if finding.cause == "backend_error" else CaseState.OTHER_FAULT
+        is_asked = finding.cause == BACKEND_ERROR and not only_where(finding)
+        return CaseState.BREAKS if is_asked else CaseState.OTHER_FAULT
     return {
         UNDER: CaseState.SILENTLY_WRONG,
         OVER: CaseState.VALID_REFUSED,

@@ -23,6 +23,8 @@ from harness.cases.case import Case
 from harness.checks import OurFailure, Subject, checks, run_check
 from harness.oracle import language
 from harness.oracle.reference import Reference
+from harness.outcomes.case_state import UNASKED, CaseState, only_where
+from harness.outcomes.outcome import fault_of
 from harness.rows.row import Finding
 
 TEXTS = (
@@ -225,6 +227,51 @@ def test_a_fault_in_a_corner_is_found(name: str, kind: type[Right], of: Case, ca
     assert findings(name, Right, of)[0] in ("passed", "skipped: no fast_forward_tokens")
     outcome, found = findings(name, kind, of)
     assert outcome == "failed" and {finding.cause for finding in found} - {"more"} == {cause}
+
+
+class RaisesBehindARefusal(Right):
+    """It is in order until it has refused a token; from then on it raises whatever it is asked."""
+
+    has_refused = False
+
+    def fill_bitmask(self, bitmask: Bitmask) -> None:
+        self.fail_behind_a_refusal()
+        super().fill_bitmask(bitmask)
+
+    def accept_token(self, token_id: int) -> bool:
+        taken = super().accept_token(token_id)
+        self.has_refused |= not taken
+        return taken
+
+    def is_terminated(self) -> bool:
+        self.fail_behind_a_refusal()
+        return super().is_terminated()
+
+    def fail_behind_a_refusal(self) -> None:
+        if self.has_refused:
+            raise RuntimeError("the parser has failed")
+
+
+class RaisesInAFill(Right):
+    def fill_bitmask(self, bitmask: Bitmask) -> None:
+        raise RuntimeError("the parser has failed")
+
+
+@pytest.mark.parametrize("name", [*UNASKED])
+def test_who_raises_for_what_no_engine_hands_over_breaks_no_output(name: str) -> None:
+    assert findings("looking_does_not_move", RaisesBehindARefusal, DIGITS) == ("passed", [])
+    _, found = findings(name, RaisesBehindARefusal, DIGITS)
+    said = f"only where it is handed {UNASKED[name]}"
+    assert [(each.cause, only_where(each), fault_of(each).state) for each in found] == [
+        ("backend_error", said, CaseState.OTHER_FAULT)
+    ]
+
+
+def test_who_raises_for_what_engines_do_breaks() -> None:
+    found = findings("looking_does_not_move", RaisesInAFill, DIGITS)[1]
+    assert [(each.cause, only_where(each), fault_of(each).state) for each in found] == [
+        ("backend_error", "", CaseState.BREAKS)
+    ]
 
 
 def test_what_a_backend_makes_a_function_of_ours_raise_is_its_own() -> None:

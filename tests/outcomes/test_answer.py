@@ -52,6 +52,10 @@ SCHEMA = '{"properties": {"xs": {"type": "array", "contains": {"const": 1}}}}'
         ({"findings": (Finding("a_check", 0, "", "canonical_only", over=1),)}, CaseState.OTHER_FAULT),
         ({"findings": (Finding("a_check", 0, "", cause="invalid"),)}, CaseState.SILENTLY_WRONG),
         ({"findings": (Finding("a_check", 0, "", cause="backend_error"),)}, CaseState.BREAKS),
+        (
+            {"findings": (Finding("reasoning_is_not_constrained", 0, "", "backend_error"),)},
+            CaseState.OTHER_FAULT,
+        ),
         ({"findings": (Finding("a_check", 0, ""),)}, CaseState.OTHER_FAULT),
         ({"findings": (Finding("a_check", 0, "", under=2, documented=True),)}, CaseState.WORKS),
     ],
@@ -113,6 +117,19 @@ def test_a_refusal_is_better_than_a_fault_that_nobody_sees(synthetic: ModuleType
     (risk,) = answer.risks_elsewhere
     assert risk.sentence == 'alpha accepts `{"xs": []}`, which `xs.contains` forbids.'
     assert answer.backends[0].cases[2].proofs[0].said == "no `contains` here"
+
+
+def test_an_exception_for_what_no_engine_hands_over_is_no_break(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    raised = "the backend raised ValueError: token id 9 out of range"
+    found = Finding("an_id_outside_the_vocabulary_is_refused", 0, raised, "backend_error")
+    answer = _answer(synthetic, tmp_path, [{"findings": (found,)}] * 2, [{}, IGNORES])
+    assert answer.best is not None and answer.best.name == "alpha" and answer.best.right_outputs == 2
+    assert [risk.sentence for risk in answer.risks] == [
+        "With alpha “an id outside the vocabulary is refused” does not hold: only where it is handed an id "
+        f"outside of the vocabulary, {raised}. It is the same in 1 more case."
+    ]
 
 
 def test_of_equally_many_wrong_cases_those_that_are_wrong_aloud_weigh_less(

@@ -12,7 +12,7 @@ from harness.cases.case import Case
 from harness.cases.case_line import CASES_FILE
 from harness.checks.documents import TOKENS_LEAD
 from harness.oracle.judge.asked import Judge
-from harness.outcomes.case_state import HANDS_OVER, CaseState
+from harness.outcomes.case_state import HANDS_OVER, CaseState, only_where
 from harness.outcomes.controls import Enforcing
 from harness.outcomes.outcome import Order, Outcome, faults, judges, order_of
 from harness.outcomes.summary import ArmKey, arm_key
@@ -351,11 +351,13 @@ def _proofs_of(row: Row) -> Iterable[Proof]:
             )
             continue
         finding = fault.finding
+        where = only_where(finding)
+        said = f"{where}, {finding.text}" if where else finding.text
         for constraint in [""] if fault.wrote else _constraints_of(finding):
             yield Proof(
                 fault.state,
                 constraint,
-                one_line(finding.text, LONGEST_SAID, folded=True),
+                one_line(said, LONGEST_SAID, folded=True),
                 document=_shown(fault.wrote),
                 check=finding.check,
                 content=fault.wrote,
