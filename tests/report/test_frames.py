@@ -187,7 +187,7 @@ def test_a_folder_of_runs_measurements_and_decodings_is_read_whole(tmp_path: Pat
     table = time_frame(tmp_path / "all" / "deep" / "measured")
     assert measured["p50_us"].tolist() == [value / 1e3 for value in table[table["unit"] == "ns"]["p50"]]
     decoded = run.times[run.times["source"] == "decoded"]
-    assert set(decoded["figure"]) == {"TTFT", "TPOT", "ITL", "end to end"}
+    assert set(decoded["figure"]) == {"TTFT", "TTFT from row", "TPOT", "ITL", "end to end"}
     assert set(decoded["strategy"]) == {"none", "stepwise", "jump_forward"}
     tpot = decoded[(decoded["figure"] == "TPOT") & (decoded["strategy"] != "jump_forward")]
     means = tpot.groupby("strategy")["p50_us"].mean()

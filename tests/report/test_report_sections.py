@@ -394,10 +394,11 @@ def test_overhead_and_gain_are_those_that_were_played(synthetic: ModuleType, tmp
     (record,) = scaling(inputs)
     assert [each.title for each in record.charts] == [
         "TTFT over batch size",
+        "TTFT from row over batch size",
         "TPOT over batch size",
         "Overhead over no grammar",
     ]
-    assert record.charts[1].rows[-1][0] == "no grammar" and record.charts[1].rows[-1][1].startswith("10 ms")
+    assert record.charts[2].rows[-1][0] == "no grammar" and record.charts[2].rows[-1][1].startswith("10 ms")
     ((_, chart),) = gains(inputs)
     assert chart.rows[0][:3] == ("calls ×1 jump-forward", "alpha", "50.0 %") and chart.rows[0][4] == "2.00"
 
@@ -413,8 +414,12 @@ def test_requests_without_their_grammar_are_counted_and_give_no_time(tmp_path: P
         "alpha: 0/16 requests solved; 16/16 ran without their grammar: no time here is of these",
         "beta: 8/16 requests solved; 8/16 ran without their grammar: no time here is of these",
     )
-    alpha, beta, none = drawn.charts[1].rows
-    assert (alpha, none[1][:5]) == (("alpha", "–"), "10 ms") and beta[1].startswith("12 ms")
+    alpha, beta, *none = drawn.charts[2].rows
+    assert alpha == ("alpha", "–") and beta[1].startswith("12 ms")
+    assert [(one[0], one[1][:5]) for one in none] == [
+        ("no grammar, beside alpha", "10 ms"),
+        ("no grammar, beside beta", "10 ms"),
+    ]
     assert drawn.counts[0] in Page(render([tmp_path / "decode"])).text
 
 
@@ -426,7 +431,7 @@ def test_the_median_request_of_a_decoding_is_that_of_the_terminal(tmp_path: Path
         record = decoding({STEPWISE: {"alpha": Played(texts, 11.0, noise)}}, forks=forks)
         inputs = read_inputs([write_decoding(tmp_path / str(number), record)])
         (cell,) = inputs.decoded[0].cells
-        ((_, shown), _) = scaling(inputs)[0].charts[1].rows
+        ((_, shown), _) = scaling(inputs)[0].charts[2].rows
         levels = inputs.decoded[0].values(cell)["tpot"]
         assert isinstance(levels, dict) and levels["p50"] is not None
         assert shown.startswith(f"{duration(levels['p50'])} ["), shown

@@ -31,6 +31,8 @@ BATCH = [JUMPING, SINGLE, REFUSED]
 
 def check_requests() -> None:
     assert latency.ttft(JUMPING) == 15 * MS  # from arrival at 5, not from the row at 8
+    assert latency.ttft_from_row(JUMPING) == 12 * MS  # from the row
+    assert latency.ttft_from_row(replace(JUMPING, admitted_ns=None)) == 15 * MS
     assert latency.tpot(JUMPING) == pytest.approx(40 / 3 * MS)
     assert latency.tpot(SINGLE) is None
     assert latency.e2e(JUMPING) == 56 * MS
@@ -173,6 +175,7 @@ MUTANTS = {
         "ttft",
         lambda each: float(each.token_ns[0] - each.admitted_ns),
     ),
+    "TTFT from row with the wait for one": (check_requests, "ttft_from_row", latency.ttft),
     "TPOT over n": (check_requests, "tpot", _over_n),
     "TPOT with TTFT in it": (check_requests, "tpot", _guidellm_tpot),
     "TPOT over passes": (check_requests, "tpot", _over_passes),

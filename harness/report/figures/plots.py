@@ -36,6 +36,8 @@ class Ribbon:
     label: str
     points: tuple[tuple[int, float, float, float], ...]
     """Batch, value, low, high."""
+    is_baseline: bool = False
+    """Whether it is the baseline of the arm at this position: it has the arm's colour and open marks."""
 
 
 def over_batches(
@@ -84,11 +86,11 @@ def over_batches(
 def _run(axes: Axes, run: Ribbon, low: float, high: float, what: str) -> None:
     x = [point[0] for point in run.points]
     y = [point[1] for point in run.points]
-    if run.position is None:
+    if run.position is None or run.is_baseline:
         axes.plot(
             x,
             y,
-            color=TEXT,
+            color=TEXT if run.position is None else SERIES[style(run.position)[0] - 1],
             linewidth=1.4,
             linestyle=(0, (4, 2)),
             marker="o",

@@ -25,7 +25,9 @@ TIMES = {
     "p50_low_us": TIME, "p50_high_us": TIME, "max_us": TIME,
 }  # fmt: skip
 
-REQUESTS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2e": "end to end"}
+REQUESTS = {
+    "ttft": "TTFT", "ttft_from_row": "TTFT from row", "tpot": "TPOT", "itl": "ITL", "e2e": "end to end",
+}  # fmt: skip
 """The times of a decoding's requests that the table has, and how they are called."""
 
 

@@ -160,6 +160,7 @@ class Decoded:
         done, judged = latency.answered(cell.completed), cell.judged
         values: Values = {
             "ttft": _levels(done, latency.ttft),
+            "ttft_from_row": _levels(done, latency.ttft_from_row),
             "ttft_cold": _levels(
                 latency.answered(
                     request.completed for run in self.first_runs(cell) for request in run.completed

@@ -67,6 +67,12 @@ class Setting:
         return " ".join([*parts, *self.unusual])
 
     @property
+    def queues(self) -> bool:
+        """Returns whether requests wait for a row from the start, so that their TTFT, E2E and goodput are
+        mostly a matter of the requests before them."""
+        return self.rate is None and self.texts > self.batch
+
+    @property
     def unusual(self) -> list[str]:
         """Returns the knobs that differ from their defaults, as `knob=value`."""
         return [

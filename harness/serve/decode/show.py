@@ -116,6 +116,8 @@ def _load(cell: DecodeCell) -> str:
         if setting.rate is None
         else (f"{setting.rate:g} requests/s ({setting.arrivals})")
     )
+    if setting.queues:
+        arriving += f" for {counted(setting.batch, 'row')}, whose wait is in TTFT, E2E and goodput"
     return (
         f"{setting.workload}, batch {setting.batch}: {counted(setting.texts, 'request')}, {arriving}; "
         f"{setting.mode}, {setting.prompt_tokens} prompt tokens, "
@@ -152,6 +154,9 @@ def _times(decoded: Decoded, cells: Sequence[DecodeCell], values: Sequence[Value
             f"{say('goodput', number(cell_values, 'goodput')):>6}"
         )
         lines += [f"{_name(cell)} {times} {rates} {over:>17}".rstrip(), *_knobs(cell)]
+        if cell.setting.queues:
+            first = say("ttft_from_row", median(cell_values, "ttft_from_row"))
+            lines.append(f"    TTFT from row, without the wait for one: {first}")
         if paired is not None and paired.left_out:
             of = f"{paired.left_out} of {paired.left_out + paired.requests}"
             lines.append(f"    TPOT of {of} requests not compared: other length, no gap, or no grammar")

@@ -109,6 +109,13 @@ def ttft(request: Completed) -> float:
     return float(request.token_ns[0] - request.arrived_ns)
 
 
+def ttft_from_row(request: Completed) -> float:
+    """Time to first token without the queue: from getting a row until the first id is on the host. In a
+    closed load with more requests than rows, TTFT is mostly the time of the requests before."""
+    begun_ns = request.arrived_ns if request.admitted_ns is None else request.admitted_ns
+    return float(request.token_ns[0] - begun_ns)
+
+
 def tpot(request: Completed) -> float | None:
     """Time per output token: (last token - first token) / (n - 1). None if n is 1, because there is no second
     token to wait for."""

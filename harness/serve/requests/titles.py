@@ -28,9 +28,15 @@ FIGURES: dict[str, Title] = {
         "TTFT",
         "ns",
         "lower",
-        "It is the time from arrival until the first id is on the host, in warm runs, whose grammars were "
-        "compiled before.",
+        "It is the time from arrival until the first id is on the host, the wait for a row included, in warm "
+        "runs, whose grammars were compiled before.",
         "vLLM ttft",
+    ),
+    "ttft_from_row": Title(
+        "TTFT from row",
+        "ns",
+        "lower",
+        "It is the time from getting a row until the first id is on the host: TTFT without the queue.",
     ),
     "ttft_cold": Title(
         "TTFT cold",

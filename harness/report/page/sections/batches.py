@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from markupsafe import Markup
@@ -60,6 +60,29 @@ class Scaling:
     """Those of goodput, by which the session was asked."""
 
 
+FIGURES: tuple[tuple[str, str, Callable[[Completed], float | None]], ...] = (
+    ("ttft", "TTFT", latency.ttft),
+    ("first", "TTFT from row", latency.ttft_from_row),
+    ("tpot", "TPOT", latency.tpot),
+)
+"""The figures drawn over batch sizes: a name for the file, the title, and the function. The second one is
+drawn where requests queue."""
+
+
+def queues(decoded: Decoded) -> str:
+    """Returns at which batch sizes requests wait for a row, and what that does to TTFT; empty where none
+    does."""
+    cells = [cell for arm in decoded.decoding.setup.arms for cell in usual(decoded, arm.name)]
+    loads = {cell.setting.batch: cell.setting.texts for cell in cells if cell.setting.queues}
+    if not loads:
+        return ""
+    sizes = ", ".join(f"{texts} at batch {batch}" for batch, texts in sorted(loads.items()))
+    return (
+        f"All requests of a run are there at the start ({sizes}). Where they are more than the rows, TTFT is "
+        "mostly the time of the requests before; TTFT from row is without that wait."
+    )
+
+
 def scaling(inputs: Inputs) -> list[Scaling]:
     """Returns TTFT, TPOT and overhead over batch sizes, one group of charts per record."""
     return [_scaling(inputs, number, decoded) for number, decoded in enumerate(inputs.decoded)]
@@ -70,10 +93,15 @@ def _scaling(inputs: Inputs, number: int, decoded: Decoded) -> Scaling:
     sets = [{cell.setting.workload for cell in usual(decoded, arm)} for _, arm in arms]
     workloads = sorted(set.intersection(*sets)) if sets else []
     charts = []
-    for name, title, figure in (("ttft", "TTFT", latency.ttft), ("tpot", "TPOT", latency.tpot)):
+    queued = queues(decoded)
+    for name, title, figure in FIGURES:
+        if name == "first" and not queued:
+            continue
         runs = [_run(usual(decoded, arm), workloads, figure, subject) for subject, arm in arms]
-        plain = [cell for _, arm in arms for cell in usual(decoded, arm, "none")]
-        runs.append(_run(plain, workloads, figure, None))
+        for subject, arm in arms:
+            run = _run(usual(decoded, arm, "none"), workloads, figure, subject)
+            label = f"no grammar, beside {subject.label}" if len(arms) > 1 else "no grammar"
+            runs.append(replace(run, label=label, is_baseline=True))
         svg = plots.over_batches(
             f"{name}{number}", f"{title} over batch size: one line per arm", title, runs, times=True
         )
@@ -101,8 +129,11 @@ def _scaling(inputs: Inputs, number: int, decoded: Decoded) -> Scaling:
         f"{about(decoded)}. Geometric mean over the workloads {', '.join(workloads) or '(none)'} of the "
         "median request of all forks. "
         "Ribbons: intervals at 99 % over the forks, drawn where they fit into the chart (more forks "
-        "narrow them); the tables have all. Dashed grey: the same requests without a grammar."
+        "narrow them); the tables have all. Open marks: the same requests without a grammar, beside the arm "
+        "of that colour; arms run one after the other, and a machine drifts."
     )
+    if queued:
+        note += f" {queued}"
     counts = tuple(_counts(decoded, subject.label, arm) for subject, arm in arms)
     sizes = {cell.setting.batch for _, arm in arms for cell in usual(decoded, arm)}
     if not sizes:
@@ -175,7 +206,7 @@ def _run(
     cells: Sequence[DecodeCell],
     workloads: Sequence[str],
     figure: Callable[[Completed], float | None],
-    subject: Subject | None,
+    subject: Subject,
 ) -> plots.Ribbon:
     """Returns, for each batch, the geometric mean over the workloads of the median request, with a ribbon of
     the forks' own means."""
@@ -198,8 +229,4 @@ def _run(
         if middle is not None and x:
             estimate, value = interval(x), math.exp(middle)
             points.append((batch, value, min(estimate.low, value), max(estimate.high, value)))
-    return plots.Ribbon(
-        None if subject is None else subject.position,
-        "no grammar" if subject is None else subject.label,
-        tuple(points),
-    )
+    return plots.Ribbon(subject.position, subject.label, tuple(points))
