@@ -40,6 +40,10 @@ class StoredKernels:
         """Returns the number of the kernel's probes by outcome."""
         return Counter(row["outcome"] for row in self.probes if row["kernel"] == kernel)
 
+    def wrong_when_timed(self, kernel: str) -> int:
+        """Returns at how many timed points the kernel's result was wrong, whatever its probes say."""
+        return sum(row["kernel"] == kernel and row["outcome"] == "wrong" for row in self.times)
+
 
 def read(folder: Path) -> StoredKernels:
     """Returns the stored run in the folder. Raises BadInput if there is none."""

@@ -123,15 +123,16 @@ def _correctness(stored: StoredKernels, form: str | None) -> Iterable[str]:
         yield _list("NOT HERE", missing, form)
     probed = [row["kernel"] for row in stored.kernels if stored.outcomes(row["kernel"])]
     shown = [outcome for outcome in OUTCOMES if any(stored.outcomes(kernel)[outcome] for kernel in probed)]
+    heads = [outcome.replace("_", " ") for outcome in shown]
     rows_shown = [
         [kernel, *(str(stored.outcomes(kernel)[outcome]) for outcome in shown)] for kernel in probed
     ]
+    timed = [stored.wrong_when_timed(kernel) for kernel in probed]
+    if any(timed):  # a kernel may pass every probe and be wrong at sizes that only a timing has
+        heads.append("wrong when timed")
+        rows_shown = [[*row, str(count)] for row, count in zip(rows_shown, timed, strict=True)]
     if rows_shown:
-        yield (
-            _title("PROBES", form)
-            + "\n"
-            + _grid([outcome.replace("_", " ") for outcome in shown], rows_shown, form)
-        )
+        yield _title("PROBES", form) + "\n" + _grid(heads, rows_shown, form)
 
 
 def _about(rows: Sequence[Row]) -> str:

@@ -88,6 +88,9 @@ def _applied(number: int, name: str, stored: StoredKernels) -> Applied:
             wrong.setdefault(row["kernel"], {})[
                 f"{row['probe'].replace('_', ' ')}{' (documented)' if row['documented'] else ''}"
             ] = None
+    for kernel in probes:
+        if points := stored.wrong_when_timed(kernel):
+            wrong.setdefault(kernel, {})[f"its result at {counted(points, 'timed point')}"] = None
     outcomes = tuple(outcome for outcome in OUTCOMES if any(outcome in counts for counts in probes.values()))
     machine, on = stored.run["machine"], stored.run["on"]
     where = on["name"] or machine.get("cpu_model_name", "CPU")
