@@ -50,7 +50,8 @@ def add(verbs: Verbs) -> None:
         "--tokenizer",
         default="",
         metavar="NAME|PATH",
-        help="a folder of a Hugging Face tokenizer, or a name as in list vocabularies (default: tekken)",
+        help="the folder of a Hugging Face tokenizer or its tokenizer.json, a file that ends with .tiktoken "
+        "or .gguf, or a name as in list vocabularies (default: tekken)",
     )
     add_backends(parser)
     parser.add_argument(

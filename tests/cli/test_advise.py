@@ -12,6 +12,7 @@ import pytest
 
 import harness
 from harness.backend.describe import catalogue
+from harness.backend.vocabulary.load import KINDS, vocabulary_kind
 from harness.cases.suite import find_suite, read_cases
 from harness.cli.main import main
 from harness.diagnose.advise import advice as advice_module
@@ -182,6 +183,18 @@ def test_a_backend_that_the_engine_lacks_is_called_so(advised: Path) -> None:
     )
 
 
+def test_the_help_names_each_kind_of_path_that_is_a_tokenizer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["advise", "--help"])
+    said = capsys.readouterr().out
+    for name, shown in [("tokenizer.json",) * 2, ("ranks.tiktoken", ".tiktoken"), ("model.gguf", ".gguf")]:
+        (tmp_path / name).touch()
+        assert vocabulary_kind(str(tmp_path / name))[0] in KINDS
+        assert shown in said
+
+
 def test_one_tokenizer_is_asked_about(advised: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["advise", str(advised / "tools.json"), "--tokenizer", "all", "--out", str(advised / "every")]
     assert main(words) == 2
@@ -336,23 +349,17 @@ def test_an_advice_that_was_changed_is_one_line(advised: Path) -> None:
         stored_advice(folder)
 
 
+def entry_of(name: str, distribution: str, engines: dict[str, dict[str, str]], **more: Any) -> dict[str, Any]:
+    """An entry of the catalogue, of an adapter whose library is installed."""
+    entry = {"name": name, "distribution": distribution, "version": "1", "problem": "", "engines": engines}
+    return {**entry, "engine_facts": {}, **more}
+
+
 CATALOGUE: list[dict[str, Any]] = [
-    {"name": "a", "distribution": "a", "version": "1", "problem": "", "engines": {"e": {"": "--set a"}}},
-    {
-        "name": "b",
-        "distribution": "b",
-        "version": "",
-        "problem": "not installed",
-        "engines": {"e": {"": "--set b"}, "f": {"": ""}},
-    },
-    {
-        "name": "w",
-        "distribution": "e",
-        "version": "",
-        "problem": "no e",
-        "engines": {"e": {"wrapper=a": "--set a"}},
-    },
-    {"name": "n", "distribution": "n", "version": "1", "problem": "", "engines": {}},
+    entry_of("a", "a", {"e": {"": "--set a"}}),
+    entry_of("b", "b", {"e": {"": "--set b"}, "f": {"": ""}}, version="", problem="not installed"),
+    entry_of("w", "e", {"e": {"wrapper=a": "--set a"}}, version="", problem="no e"),
+    entry_of("n", "n", {}),
 ]
 
 
@@ -383,7 +390,7 @@ def test_a_library_is_tried_with_the_settings_that_the_engine_gives_it() -> None
 
 
 def test_an_engine_whose_backend_cannot_be_loaded_is_not_only_unknown() -> None:
-    lost = {"name": "l", "version": "", "problem": "cannot be imported", "engines": {}}
+    lost = entry_of("l", "", {}, version="", problem="cannot be imported")
     for entries, said in ((CATALOGUE, "known: e, f$"), ([*CATALOGUE, lost], "; l cannot be loaded here and")):
         with pytest.raises(BadInput, match=said):
             offer_of("elsewhere", entries)

@@ -18,7 +18,7 @@ from harness.checks.documents import TOKENS_LEAD
 from harness.oracle.judge.second import violated_constraint
 from harness.outcomes.answer import Answer, CaseAnswer, evidence, read_answer, risks_by_backend, words
 from harness.outcomes.answer.backends import Costs
-from harness.outcomes.answer.cases import LAST_INSTANCE, Proof
+from harness.outcomes.answer.cases import LAST_INSTANCE, Proof, broken_by
 from harness.outcomes.answer.certainty import RIGHT_OUTPUT
 from harness.outcomes.case_state import FAILED, CaseState
 from harness.outcomes.outcome import CaseRows, counts_of
@@ -523,6 +523,46 @@ def test_a_control_is_never_recommended_and_in_no_risk(synthetic: ModuleType, tm
     ]
     assert not answer.risks and "unconstrained" not in answer.sentence
     assert "unconstrained enforced nothing: every output was accepted, invalid ones too." in answer.certainty
+
+
+UNREAD = r'{"properties": {"a": {"pattern": "^[^\\0]$"}, "tags": {"uniqueItems": true}}}'
+"""The second validator cannot read the pattern."""
+
+
+def test_where_the_second_validator_says_nothing_the_keyword_is_what_the_document_was_made_to_break(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    document = b'{"tags": [1, 1]}'
+    assert violated_constraint(UNREAD, document, None, False) == ""
+    for folder, pointers, said in (
+        ("made", ("/properties/tags/uniqueItems",), "`tags.uniqueItems` forbids."),
+        ("written", (), "the case forbids."),
+    ):
+        one = Case(
+            "0" * 12, "c", Grammar("json_schema", UNREAD), (Instance("", document, False, made_for=pointers),)
+        )
+        row = synthetic.row(case="c", case_id=one.id, **IGNORES | {"instance": 0}, backend="alpha")
+        info = synthetic.info(synthetic.ARMS[:1])
+        made = synthetic.write_run(tmp_path / folder, [[(row, b"")]], info, [("first", one)])
+        (risk,) = read_answer(made).risks
+        assert risk.sentence == f"alpha accepts `{document.decode()}`, which {said}"
+
+
+@pytest.mark.parametrize(
+    ("pointers", "constraint"),
+    [
+        (("/properties/a~1b/properties/c/minimum", "/type"), "a/b.c.minimum"),
+        (("/required",), "required"),
+        (("/$defs/a/properties/x/enum",), "enum"),
+        (("/allOf/0/required",), "required"),
+        (("",), ""),
+        ((), ""),
+    ],
+)
+def test_the_place_of_a_broken_keyword_is_named_where_members_lead_there(
+    pointers: tuple[str, ...], constraint: str
+) -> None:
+    assert broken_by(pointers) == constraint
 
 
 @pytest.mark.parametrize(

@@ -303,15 +303,24 @@ class _Asked:
 
 def _explained(proof: Proof, case: Case, asked: _Asked) -> Proof:
     """Returns the proof with its document and what that violates."""
-    content = proof.content
+    content, made_to_break = proof.content, ""
     if proof.instance is not None:
         if proof.instance >= len(case.instances):
             return proof
         content = case.instances[proof.instance].content
+        made_to_break = broken_by(case.instances[proof.instance].made_for)
     constraint = proof.constraint
     if proof.state == CaseState.SILENTLY_WRONG and case.grammar.dialect == "json_schema":
-        constraint = one_line(asked.violated(case, content), 120) or constraint
+        constraint = one_line(asked.violated(case, content) or made_to_break, 120) or constraint
     return replace(proof, constraint=constraint, document=_shown(content))
+
+
+def broken_by(made_for: Sequence[str]) -> str:
+    """Returns the first of the keywords that a document was made to break, given as JSON Pointers, behind its
+    place where only members lead there: `tags.uniqueItems`. Empty where there is none."""
+    steps = [step.replace("~1", "/").replace("~0", "~") for step in "".join(made_for[:1]).split("/")]
+    *way, keyword = steps[1:] or [""]
+    return ".".join((*(way[1::2] if {*way[::2]} <= {"properties"} else ()), keyword))
 
 
 def _shown(content: bytes) -> str:
