@@ -11,7 +11,7 @@ from report_folders import STEPWISE, TEXTS, write_decoding
 
 from harness.report.page.inputs import read_inputs
 from harness.report.page.sections.batches import scaling
-from harness.serve.decode.record import DecodedBatch, Decoding
+from harness.serve.decode.record import DecodedBatch, Decoding, read_decoding
 from harness.serve.decode.show import decoding_text
 from harness.serve.requests.latency import Objectives
 
@@ -112,3 +112,25 @@ def test_each_arm_has_its_own_line_without_a_grammar(tmp_path: Path) -> None:
         "no grammar, beside alpha": "10 ms",
         "no grammar, beside beta": "20 ms",
     }
+
+
+def test_a_decoding_without_an_end_says_how_much_was_made(tmp_path: Path) -> None:
+    made = queued(texts=1)
+    begun = replace(made, batches=made.batches[:3])
+    whole, stopped, none = (
+        write_decoding(tmp_path / name, record, finish)
+        for name, record, finish in (
+            ("whole", made, True),
+            ("stopped", begun, False),
+            ("none", replace(made, batches=()), False),
+        )
+    )
+    asked = "5 forks of one cold and 2 warm rounds"
+    for folder, said in (
+        (whole, f"vocabulary tekken; {asked}"),
+        (stopped, f"vocabulary tekken; 3 runs made in 1 fork, of {asked} that were asked for"),
+        (none, f"vocabulary tekken; 0 runs made, of {asked} that were asked for"),
+    ):
+        assert said in " ".join(decoding_text(read_decoding(folder)).split())
+        if folder != none:
+            assert said in Page(render([folder])).text

@@ -12,7 +12,6 @@ from harness.report.figures.estimates import Estimate
 from harness.report.page.inputs import Inputs, Subject
 from harness.serve.decode.figures import DecodeCell, Decoded
 from harness.serve.requests import latency
-from harness.text import counted
 from harness.walk.loop.outcome import Completed
 
 
@@ -123,7 +122,7 @@ def about(decoded: Decoded) -> str:
     setup, model = decoded.decoding.setup, decoded.decoding.model
     shape = " (a shape: random weights)" if model.get("kind") == "shape" else ""
     where = model.get("device_name", model.get("device", setup.device))
-    often = f"{counted(setup.forks, 'fork')} of {counted(setup.rounds, 'round')}"
+    often = decoded.decoding.often
     return f"{setup.model[:60]}{shape} on {where}; vocabulary {setup.vocabulary[:60]}; {often}"
 
 

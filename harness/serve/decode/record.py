@@ -23,7 +23,7 @@ from harness.serve.decode.setting import Setting
 from harness.serve.requests.latency import OBJECTIVES, Objectives
 from harness.serve.requests.words import Right, Role
 from harness.shape import shaped
-from harness.text import our_command
+from harness.text import counted, our_command
 from harness.walk.loop.outcome import STEP, Account, Completed
 
 PROTOCOL = 1
@@ -170,6 +170,19 @@ class Decoding:
     def is_complete(self) -> bool:
         """Returns whether the record came to its end. An incomplete record is shown, and gates nothing."""
         return self.end is not None
+
+    @property
+    def often(self) -> str:
+        """Returns how many forks and rounds were made; of a record without an end, how many runs of those
+        that were asked for."""
+        asked = (
+            f"{counted(self.setup.forks, 'fork')} of one cold and {counted(self.setup.rounds, 'warm round')}"
+        )
+        if self.is_complete:
+            return asked
+        forks = len({batch.fork for batch in self.batches})
+        where = f" in {counted(forks, 'fork')}" if forks else ""
+        return f"{counted(len(self.batches), 'run')} made{where}, of {asked} that were asked for"
 
     @property
     def model(self) -> dict[str, Any]:

@@ -74,9 +74,7 @@ def _head(decoding: Decoding, objectives: Objectives) -> str:
     setup = decoding.setup
     lines = [
         _model(decoding),
-        f"vocabulary {setup.vocabulary}; {counted(setup.forks, 'fork')} of one cold and "
-        f"{counted(setup.rounds, 'warm round')}; "
-        f"intervals at {LEVEL:.0%}",
+        f"vocabulary {setup.vocabulary}; {decoding.often}; intervals at {LEVEL:.0%}",
         f"medians over the requests of the warm rounds, rates over its runs; goodput: {objectives}",
     ]
     why_not = Decoded(decoding).why_not_scored()

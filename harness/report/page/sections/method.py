@@ -107,7 +107,7 @@ def boxes(inputs: Inputs) -> list[Box]:
         rows = (
             ("command", shlex.join(setup.argv)), ("started", setup.started), ("profile", setup.profile),
             ("hardware key", setup.hardware),
-            ("forks × rounds", f"{setup.forks} × {setup.rounds}, after a cold round each"),
+            ("forks and rounds", decoded.decoding.often),
             ("model", ", ".join(f"{name} {value}" for name, value in facts.items())[:600]),
             ("vocabulary", f"{setup.vocabulary} ({setup.sha256[:16]})"),
             ("settings", str(len(setup.settings))), ("not measured",
