@@ -81,7 +81,7 @@ def layout_of(
         ANY_WHITESPACE,
         separators=separators and (separators[0][1:].encode(), separators[1][1:].encode()),
         order="any" if any_order else "listed",
-        unlisted="last" if open_objects else "never",
+        unlisted="last" if open_objects else "asked",
         further_items=open_objects,
     )
     return parts.bounded_white_space(layout, most_white_space)

@@ -39,12 +39,13 @@ class Layout:
     """The order is right by each alternative of the schema (`anyOf`) that could apply: names that one does
     not list come behind those that it lists. Without it, the names of all alternatives have one order. With
     it, a beginning that all orders allow need have no end that all of them allow."""
-    unlisted: Literal["anywhere", "last", "never"] = "anywhere"
+    unlisted: Literal["anywhere", "last", "asked", "never"] = "anywhere"
     """Where names stand that no subschema lists that could apply to the object; `last`: behind all listed
-    ones."""
+    ones; `asked`: there too, and only names of which `patternProperties`, or an `additionalProperties` or
+    `unevaluatedProperties` that is written, asks something or says that they may be; `never`: nowhere."""
     further_items: bool = True
     """Behind the items that the schema lists one by one (`prefixItems`, or `items` as a list) there may be
-    others of which it asks nothing. A layout without these has no unlisted names either."""
+    others of which it asks nothing. A layout without these has no names of which it says nothing either."""
     raw: Ranges = UNESCAPED
     """The characters that may stand in a string as they are; never others than RFC 8259 allows."""
     short_escapes: bytes = SHORT_ESCAPES
@@ -70,8 +71,8 @@ class Layout:
             )
         if not self.has_last_zeros and not (self.integers_are_digits and self.exponents == "none"):
             raise ValueError("a layout without last zeros has integers as digits, and no exponents")
-        if not self.further_items and self.unlisted != "never":
-            raise ValueError("a layout without further items has no unlisted names")
+        if not self.further_items and self.unlisted not in ("asked", "never"):
+            raise ValueError("a layout without further items has no names of which the schema says nothing")
 
     def to_json(self) -> dict[str, Any]:
         """Returns the layout as a JSON object, for another process; bytes become text of Latin-1."""
@@ -132,6 +133,6 @@ def with_delete_escaped(layout: Layout) -> Layout:
     )
 
 
-STRICT = replace(with_delete_escaped(WHITE_SPACED), unlisted="never", further_items=False)
-"""This layout has any white space, U+007F escaped, and no properties and items but those that the schema
-names."""
+STRICT = replace(with_delete_escaped(WHITE_SPACED), unlisted="asked", further_items=False)
+"""This layout has any white space, U+007F escaped, and no properties and items but those of which the schema
+says something."""

@@ -23,7 +23,9 @@ from harness.backend.grammar import (
     UnsupportedGrammar,
     allocate_bitmask,
 )
+from harness.backend.layout import STRICT
 from harness.backend.vocabulary import Vocabulary
+from harness.oracle.language import documents_of
 
 xgrammar = pytest.importorskip("xgrammar")
 releases = importlib.import_module("harness.adapters._xgrammar_releases")
@@ -144,6 +146,51 @@ def test_open_objects_take_properties_that_the_schema_does_not_name() -> None:
     output = '{"x": 1, "other": 2}'
     assert holds("json_schema", POINT, output)
     assert not holds("json_schema", POINT, output, open_objects=False)
+
+
+INTEGER, OBJECT = {"type": "integer"}, {"type": "object"}
+NAMED = {**OBJECT, "properties": {"a": INTEGER}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "is_written"),
+    [
+        (NAMED, '{"a":1,"x":1}', False),
+        (OBJECT, '{"x":1}', None),
+        ({**NAMED, "additionalProperties": True}, '{"a":1,"x":"s"}', True),
+        ({**NAMED, "additionalProperties": {}}, '{"a":1,"xyz":[1]}', True),
+        ({**NAMED, "additionalProperties": INTEGER}, '{"a":1,"xyz":1}', True),
+        ({**NAMED, "additionalProperties": False}, '{"a":1,"x":1}', False),
+        ({**OBJECT, "additionalProperties": NAMED}, '{"x":{"a":1}}', True),
+        ({**OBJECT, "additionalProperties": NAMED}, '{"x":{"b":1}}', False),
+        ({**OBJECT, "patternProperties": {"^x$": INTEGER}}, '{"x":1}', True),
+        ({**OBJECT, "patternProperties": {"^x$": INTEGER}}, '{"y":1}', False),
+        ({**OBJECT, "patternProperties": {"^x-.*$": NAMED}}, '{"x-1":{"a":1}}', True),
+        ({**OBJECT, "patternProperties": {"^x-.*$": NAMED}}, '{"x-1":{"b":1}}', False),
+        (
+            {**NAMED, "patternProperties": {"^x$": INTEGER}, "additionalProperties": False},
+            '{"a":1,"x":1}',
+            True,
+        ),
+        (
+            {**NAMED, "patternProperties": {"^x$": INTEGER}, "additionalProperties": False},
+            '{"x":1,"a":1}',
+            False,
+        ),
+        ({**NAMED, "unevaluatedProperties": INTEGER}, '{"a":1,"x":1}', True),
+        ({**NAMED, "unevaluatedProperties": False}, '{"a":1,"x":1}', False),
+        ({**NAMED, "propertyNames": {"pattern": "^[ax]$"}}, '{"a":1,"x":1}', False),
+        ({**OBJECT, "properties": {"o": NAMED}}, '{"o":{"a":1,"x":1}}', False),
+    ],
+)
+def test_closed_objects_have_the_names_of_which_the_schema_says_something(
+    schema: Any, text: str, is_written: bool | None
+) -> None:
+    """None: the library writes what the layout need not have."""
+    layout = make(open_objects=False).layout
+    assert layout == STRICT
+    assert documents_of(json.dumps(schema), layout=layout).accepts(text.encode()) is bool(is_written)
+    assert holds("json_schema", json.dumps(schema), text, open_objects=False) is (is_written is not False)
 
 
 def test_any_order_lets_properties_change_places() -> None:

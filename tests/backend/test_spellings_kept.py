@@ -21,6 +21,7 @@ LAYOUTS_TRIED: dict[str, Layout] = {
     "blanks": replace(COMPACT, separators=None, whitespace=b" ", longest_run=1, order="required_first"),
     "closed": replace(COMPACT, separators=None, unlisted="never", order="any"),
     "strict": replace(COMPACT, unlisted="never", further_items=False),
+    "asked": replace(COMPACT, unlisted="asked", further_items=False),
     "free": replace(
         EVERY_SPELLING, order="listed", exponents="signed", raw=((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7E))
     ),

@@ -46,6 +46,9 @@ def causes(findings: Sequence[Finding]) -> set[str]:
 SPACED = replace(COMPACT, separators=None)
 CLOSED = replace(COMPACT, unlisted="never")
 STRICT = replace(CLOSED, further_items=False)
+ASKED = replace(STRICT, unlisted="asked")
+MAP = {"type": "object", "additionalProperties": {"type": "integer"}}
+LABELS = {"type": "object", "patternProperties": {"^x-": {"type": "integer"}}, "additionalProperties": False}
 UNESCAPED = replace(COMPACT, short_escapes=b"", hex_escapes=())
 
 
@@ -57,6 +60,8 @@ UNESCAPED = replace(COMPACT, short_escapes=b"", hex_escapes=())
         (replace(CLOSED, order="any"), CLOSED, AB, b'{"b":2}', "property_order"),
         (COMPACT, CLOSED, AB, b'{"a":1}', "unlisted_name"),
         (COMPACT, STRICT, {"prefixItems": [{"type": "null"}]}, b"[null]", "further_item"),
+        (ASKED, STRICT, MAP, b"{}", "unlisted_name"),
+        (ASKED, STRICT, LABELS, b"{}", "unlisted_name"),
         (COMPACT, UNESCAPED, {"type": "string"}, b'"a"', "escape"),
     ],
 )
@@ -83,6 +88,26 @@ def test_a_backend_that_loses_documents_is_found(
     schema: Any, stricter: Any, document: bytes, cause: str
 ) -> None:
     assert cause in causes(findings_of(declaring(COMPACT, schema=stricter), schema, document))
+
+
+WHOLE_NAME = {**LABELS, "patternProperties": {"^x-$": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "stricter", "text", "cause"),
+    [
+        (LABELS, WHOLE_NAME, b'{"x-', "keyword_patternProperties"),
+        (MAP, {**MAP, "propertyNames": {"maxLength": 1}}, b'{"a', "keyword_additionalProperties"),
+    ],
+)
+def test_a_closed_object_has_the_names_that_a_pattern_or_a_schema_of_all_others_asks_for(
+    schema: Any, stricter: Any, text: bytes, cause: str
+) -> None:
+    found = findings_of(declaring(ASKED, schema=stricter), schema, text + b'":1}')
+    assert causes(found) == {cause} and {finding.position for finding in found} == {len(text)}
+    assert findings_of(declaring(ASKED), schema, text + b'":1}', text + b'bc":1}', b"{}") == []
+    # What only the default of `additionalProperties` lets in may be written, and need not be.
+    assert findings_of(declaring(ASKED, COMPACT), AB, b'{"a":1}', b'{"a":1,"c":1}') == []
 
 
 class TwoPlaces(Declaring):

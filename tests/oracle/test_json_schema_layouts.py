@@ -23,7 +23,17 @@ from harness.backend.layout import COMPACT, LAYOUTS, Layout, LayoutName
 from harness.backend.vocabulary import load_vocabulary
 from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.ebnf.automaton import ebnf_automaton
-from harness.oracle.json_schema import automaton, decimals, members, numbers, spellable, strings, texts
+from harness.oracle.json_schema import (
+    automaton,
+    decimals,
+    keywords,
+    members,
+    numbers,
+    spellable,
+    strings,
+    texts,
+)
+from harness.oracle.json_schema.atoms import AllMembers
 from harness.oracle.json_schema.automaton import JsonSchemaAutomaton, json_schema_automaton
 from harness.oracle.json_schema.formula import TRUE
 from harness.oracle.reference import Reference
@@ -152,6 +162,7 @@ def test_documents_of_many_schemas_are_those_of_the_judge(name: str, part: int) 
 STRICT = [
     LAYOUTS["compact"],
     replace(LAYOUTS["compact"], unlisted="never"),
+    replace(LAYOUTS["compact"], unlisted="asked", further_items=False),
     Layout(order="listed", unlisted="never", exponents="signed", raw=ASCII, hex_escapes=(), longest_run=1),
 ]
 
@@ -181,7 +192,7 @@ def wrong_in(number: int, layout: Layout) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("layout", STRICT, ids=["compact", "never", "blanks"])
+@pytest.mark.parametrize("layout", STRICT, ids=["compact", "never", "asked", "blanks"])
 def test_what_a_strict_layout_allows_leads_to_a_document(layout: Layout) -> None:
     assert [line for number in range(6) for line in wrong_in(number, layout)] == []
 
@@ -262,8 +273,28 @@ def lists_no_names_below(patch: pytest.MonkeyPatch) -> None:
 def closes_no_array(patch: pytest.MonkeyPatch) -> None:
     right = spellable._only_listed
     patch.setattr(
-        spellable, "_only_listed", lambda schemas, formulas, further_items: right(schemas, formulas, True)
+        spellable,
+        "_only_listed",
+        lambda schemas, formulas, layout: right(schemas, formulas, replace(layout, further_items=True)),
     )
+
+
+def asks_for_no_other_name(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(spellable, "_asked_for", lambda formulas: ({}, []))
+
+
+def asks_for_every_name(patch: pytest.MonkeyPatch) -> None:
+    """It takes names of which the schema says nothing for names that it asks for."""
+    right = spellable._asked_for
+    patch.setattr(spellable, "_asked_for", lambda formulas: (right(formulas)[0], [TRUE]))
+
+
+def asks_by_what_is_negated(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(spellable, "polarity", lambda formula: (formula.atoms, frozenset()))
+
+
+def forgets_what_is_default(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(keywords, "AllMembers", lambda *parts: AllMembers(*parts[:3]))
 
 
 def never_counts_blanks(patch: pytest.MonkeyPatch) -> None:
@@ -273,10 +304,13 @@ def never_counts_blanks(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(automaton.JsonSchemaAutomaton, "_whitespace", wrong)
 
 
+FIRST_ASKED = len(PAIRS) - 6
 MUTANTS: dict[Callable[[pytest.MonkeyPatch], None], int] = {
     spells_every_character: 0, forgets_the_order: 3, hopes_for_exponents: 9, hopes_for_digits: 49,
     writes_last_zeros: 0, escapes_every_character: 0, takes_any_second_byte: 36, lists_no_names_below: 27,
-    closes_no_array: 29, never_counts_blanks: 0,
+    closes_no_array: 29, never_counts_blanks: 0, asks_for_no_other_name: FIRST_ASKED,
+    asks_for_every_name: FIRST_ASKED + 1, asks_by_what_is_negated: FIRST_ASKED + 5,
+    forgets_what_is_default: FIRST_ASKED + 2,
 }  # fmt: skip
 """Each with a pair in which it is seen, which is tried first: others may take long, and show nothing."""
 

@@ -63,6 +63,9 @@ OBJECT = {"type": "object"}
 B, D = ({"type": "object", "properties": {name: NULL}} for name in "bd")
 CLOSED = replace(LITERAL, order="listed", unlisted="never")
 """Nothing but listed names, in their order."""
+ASKED = replace(LITERAL, unlisted="asked")
+"""Names that nothing asks for are left out."""
+A_OR_C = {**OBJECT, "propertyNames": {"enum": ["a", "c"]}, "properties": {"a": NULL}}
 AGREED = replace(LITERAL, order="listed", alternatives_agree=True)
 A_OR_BA = {
     "anyOf": [
@@ -194,4 +197,22 @@ PAIRS: list[tuple[Any, Layout, str]] = [
     ({"enum": [1.5, -0.25, 2.0]}, COMPACT, r'"1.5" | "-0.25" | "2"'),
     ({"type": "number", "minimum": 1.5, "exclusiveMaximum": 1.51}, COMPACT, r'"1.5" ("0" [0-9]* [1-9])?'),
     ({"type": "number", "minimum": 10.5, "maximum": 10.5}, COMPACT, r'"10.5"'),
+    # Names that are not listed, and that a pattern or a keyword for all others asks for.
+    (ABC, ASKED,
+     r'"{" (listed ("," c)* | c ("," c)*)? "}"' "\n" r'c ::= "\"c\":true"' "\n"
+     r'a-member ::= "\"a\":null"' "\n" r'b-member ::= "\"b\":null"' "\n"
+     r'listed ::= a-member ("," b-member)? | b-member ("," a-member)?'),
+    ({**OBJECT, "patternProperties": {"^x?$": B}, "additionalProperties": False}, ASKED,
+     r'"{" (x ("," x)*)? "}"' "\n" r'x ::= "\"" "x"? "\":{" "\"b\":null"? "}"'),
+    ({**OBJECT, "properties": {"a": NULL}, "patternProperties": {"^x?$": NULL}}, ASKED,
+     r'"{" ("\"a\":null" ("," x)* | x ("," x)*)? "}"' "\n" r'x ::= "\"" "x"? "\":null"'),
+    ({**A_OR_C, "unevaluatedProperties": {"const": True}}, ASKED,
+     r'"{" ("\"a\":null" ("," c)* | c ("," c)*)? "}"' "\n" r'c ::= "\"c\":true"'),
+    ({"type": "array", "prefixItems": [A_OR_C, {**A_OR_C, "additionalProperties": True}, OBJECT],
+      "items": False},
+     ASKED,
+     r'"[" ("{" "\"a\":null"? "}" (",{" ("\"a\":null" ("," c)* | c ("," c)*)? "}" (",{}")?)?)? "]"' "\n"
+     r'c ::= "\"c\":" bare' "\n" + BARE),
+    ({**A_OR_C, "properties": {"a": {"enum": [True, None]}}, "not": {"additionalProperties": NULL}}, ASKED,
+     r'"{\"a\":true}"'),
 ]  # fmt: skip

@@ -153,6 +153,8 @@ class AllMembers:
     patterns: tuple[tuple[int, Formula], ...]
     """Numbers of automata, and the formulas of the names that they accept."""
     others: Formula
+    is_default: bool = False
+    """Nothing is asked by `others` because no keyword says anything of these names."""
 
     @cached_property
     def by_name(self) -> dict[str, Formula]:

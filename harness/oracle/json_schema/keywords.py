@@ -225,4 +225,5 @@ def _of_members(schemas: Schemas, schema: Mapping[str, Any], resolver: Any) -> F
         for pattern, each in schema.get("patternProperties", {}).items()
     )
     others = schemas.later(schema.get("additionalProperties", True), resolver)
-    return if_type("object", atom(AllMembers(named, patterns, others)))
+    is_default = "additionalProperties" not in schema
+    return if_type("object", atom(AllMembers(named, patterns, others, is_default)))

@@ -56,7 +56,7 @@ class Members:
     def seen_behind(self, frame: Object, name: str | None) -> Names:
         """Returns the listed names that may not come behind a name (None: one that is not listed)."""
         if name is None:
-            return frame.listed if self._layout.unlisted == "last" else frame.seen
+            return frame.listed if self._layout.unlisted in ("last", "asked") else frame.seen
         return frame.seen.union((name,), *(_not_behind(name, order) for order in frame.orders))
 
     def beginnings(self, names: Names) -> Beginnings:

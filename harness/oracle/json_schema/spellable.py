@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 from harness.backend.layout import Layout
 from harness.oracle.json_schema.atoms import (
@@ -15,7 +16,16 @@ from harness.oracle.json_schema.atoms import (
     IsSpelledInteger,
 )
 from harness.oracle.json_schema.facts import if_type
-from harness.oracle.json_schema.formula import FALSE, TRUE, Formula, atom, conjunction, disjunction, negation
+from harness.oracle.json_schema.formula import (
+    FALSE,
+    TRUE,
+    Formula,
+    atom,
+    conjunction,
+    disjunction,
+    negation,
+    polarity,
+)
 from harness.oracle.json_schema.layout import characters
 from harness.oracle.json_schema.names import names_in_order
 from harness.oracle.json_schema.parts import atoms_in_order
@@ -27,8 +37,8 @@ def spellable_values(schemas: Schemas, layout: Layout) -> Formula:
     """Returns the formula that is true of the values that the layout can spell; of a number it says whether
     the literal is one of the layout."""
     asked = _of_scalars(schemas, layout)
-    if layout.unlisted == "never":
-        asked = conjunction([asked, _only_listed(schemas, (schemas.root,), layout.further_items)])
+    if layout.unlisted in ("asked", "never"):
+        asked = conjunction([asked, _only_listed(schemas, (schemas.root,), layout)])
     return asked
 
 
@@ -61,14 +71,15 @@ def _below(formula: Formula) -> tuple[Formula, Formula]:
     return if_type("array", atom(AllItems((), formula))), if_type("object", atom(AllMembers((), (), formula)))
 
 
-def _only_listed(schemas: Schemas, formulas: tuple[Formula, ...], further_items: bool) -> Formula:
+def _only_listed(schemas: Schemas, formulas: tuple[Formula, ...], layout: Layout) -> Formula:
     """Returns the formula that no object of a value has a name that none of the formulas lists that could
-    apply to the object: none of these for the value itself. Without `further_items`, no array has items
-    behind those that the formulas list one by one, unless one of them asks something of the others."""
+    apply to the object (these, for the value itself), but for names that they ask for in another way, if the
+    layout has such. Without `further_items`, no array has items behind those that the formulas list one by
+    one, unless one of them asks something of the others."""
 
     def below(found: list[Formula]) -> Formula:
         speaking = tuple(dict.fromkeys(each for each in found if each not in (TRUE, FALSE)))
-        return _only_listed(schemas, speaking, further_items)
+        return _only_listed(schemas, speaking, layout)
 
     def whole() -> Formula:
         of_objects = tuple(schemas.restricted(formula, "object") for formula in formulas)
@@ -76,7 +87,12 @@ def _only_listed(schemas: Schemas, formulas: tuple[Formula, ...], further_items:
             (name, below(_asked_of(schemas, of_objects, name)))
             for name in names_in_order(of_objects, schemas.places, schemas.applied)
         )
-        members = AllMembers(named, (), FALSE)
+        patterns, written = _asked_for(of_objects) if layout.unlisted == "asked" else ({}, [])
+        members = AllMembers(
+            named,
+            tuple((number, below(found)) for number, found in patterns.items()),
+            below(written) if written else FALSE,
+        )
         schemas.applied.unordered.add(members)
         return conjunction([if_type("array", items()), if_type("object", atom(members))])
 
@@ -95,7 +111,9 @@ def _only_listed(schemas: Schemas, formulas: tuple[Formula, ...], further_items:
 
         listed = max((len(value.prefix) for value in of_all), default=0)
         is_closed = (
-            listed and not further_items and all(schemas.answer(value.rest) is not None for value in of_all)
+            listed
+            and not layout.further_items
+            and all(schemas.answer(value.rest) is not None for value in of_all)
         )
         return atom(AllItems(tuple(map(at, range(listed))), FALSE if is_closed else at(listed)))
 
@@ -115,3 +133,21 @@ def _asked_of(schemas: Schemas, formulas: tuple[Formula, ...], name: str) -> lis
             ]
             found += own or [value.others]
     return found
+
+
+def _asked_for(formulas: tuple[Formula, ...]) -> tuple[dict[int, list[Formula]], list[Formula]]:
+    """Returns what the formulas ask of names that none of them lists: for each pattern of names, the formulas
+    of members that it matches, and those of all other names, where some keyword says that they may be. What
+    stands in a negation alone asks for no name.
+
+    A name that two patterns match, or that is listed too, has what both of them list, which may be less than
+    a backend writes.
+    """
+    helping = frozenset[Any]().union(*(polarity(formula)[0] for formula in formulas))
+    spoken = [each for each in atoms_in_order(formulas) if isinstance(each, AllMembers) and each in helping]
+    patterns: dict[int, list[Formula]] = {}
+    for value in spoken:
+        elsewhere = [other.others for other in spoken if other is not value]
+        for number, formula in value.patterns:
+            patterns.setdefault(number, []).extend((formula, *elsewhere))
+    return patterns, [each.others for each in spoken if not each.is_default and each.others is not FALSE]
