@@ -85,7 +85,9 @@ def test_the_queue_of_a_closed_load_is_told_and_taken_off(tmp_path: Path) -> Non
     assert "2 at batch 1" in drawn.about and "time of the requests before" in Page(render([folder])).text
     said = decoding_text(queued())
     assert "    TTFT from row, without the wait for one: 11 ms\n" in said
-    assert "2 requests, all there at the start for 1 row, whose wait is in TTFT" in " ".join(said.split())
+    assert "2 requests, all there at the start for 1 row: TTFT, E2E and goodput have the queue" in " ".join(
+        said.split()
+    )
     assert max(map(len, said.splitlines())) <= 80
 
 

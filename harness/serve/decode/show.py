@@ -115,7 +115,7 @@ def _load(cell: DecodeCell) -> str:
         else (f"{setting.rate:g} requests/s ({setting.arrivals})")
     )
     if setting.queues:
-        arriving += f" for {counted(setting.batch, 'row')}, whose wait is in TTFT, E2E and goodput"
+        arriving += f" for {counted(setting.batch, 'row')}: TTFT, E2E and goodput have the queue in them"
     return (
         f"{setting.workload}, batch {setting.batch}: {counted(setting.texts, 'request')}, {arriving}; "
         f"{setting.mode}, {setting.prompt_tokens} prompt tokens, "
