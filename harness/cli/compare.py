@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from harness.cli.command import Verbs, add_command
 from harness.cli.options import add_means
-from harness.cli.output import emit
+from harness.cli.output import emit, say
 from harness.errors import OK, BadInput
 from harness.text import console, counted, visible
 
@@ -103,6 +103,8 @@ def _record(options: argparse.Namespace) -> int:
         lambda: {"recorded": count, "file": options.record},
         lambda: f"recorded {counted(count, 'outcome')} in {options.record}",
     )
+    if late := expected.late_in_words(options.record):
+        say(late)
     return OK
 
 

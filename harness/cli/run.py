@@ -203,6 +203,8 @@ def _record(folder: Path, path: Path) -> int:
         command = shlex.join(["grammarbench", "compare", str(folder), "--record"])
         raise BadInput(f"{error}; the run is stored whole: `{command} FILE` writes its record") from error
     say(f"recorded {counted(count, 'outcome')} in {path}")
+    if late := expected.late_in_words(path):
+        say(late)
     return count
 
 

@@ -18,11 +18,12 @@ from harness.outcomes.expected import (
     Faults,
     changed_faults,
     faults_of_row,
+    gravity_of,
     is_cut_off,
     undocumented_faults_of_row,
 )
+from harness.outcomes.new_checks import ChecksOfCase, are_new, check_of
 from harness.rows.row import CHECKS_MODE, OURS, Row
-from harness.text import counted, one_line
 
 POLICY = "policy"
 """The kind of a difference in documented behaviour alone, which fails nothing."""
@@ -37,6 +38,9 @@ TITLES = {
 
 CHECKS = "checks"
 """The part of a case that is no instance of it."""
+
+IN_A_CHECK = "_in_a_check"
+"""So ends the name of a fault by which a backend was lost in a check."""
 
 Key = tuple[str, str, str]
 """Vocabulary, suite and case id."""
@@ -71,6 +75,8 @@ class CaseDifferences:
     """How many parts have a place under each name."""
     is_cut_off: bool = False
     """Did its checks end with a missed deadline, so that the further ones were not made?"""
+    begun: ChecksOfCase = field(default_factory=ChecksOfCase)
+    """The checks that were begun, whatever came of them."""
 
     @property
     def is_late(self) -> bool:
@@ -95,8 +101,17 @@ class CaseDifferences:
             return None
         if part in self.unjudged or others.places[place] in others.unjudged:
             part_faults -= WRONG_VERDICTS
-        silent = self.looked ^ others.looked if part == CHECKS else frozenset[str]()
-        return frozenset(fault for fault in part_faults if fault.partition(":")[0] not in silent)
+        if part != CHECKS:
+            return part_faults
+        silent = self.looked ^ others.looked
+        if self.begun.lost_in in self.begun.alone(others.begun):
+            part_faults = frozenset(fault for fault in part_faults if not fault.endswith(IN_A_CHECK))
+        return frozenset(fault for fault in part_faults if check_of(fault) not in silent)
+
+    def found_alone(self, others: CaseDifferences) -> frozenset[str]:
+        """Returns the checks of this side alone that cost the case, or in which the backend was lost."""
+        faults = self.parts.get(CHECKS, frozenset()) - self.documented.get(CHECKS, frozenset())
+        return self.begun.alone(others.begun) & {self.begun.lost_in, *map(check_of, faults)}
 
 
 @dataclass(frozen=True)
@@ -136,6 +151,14 @@ class Difference:
     def depends_on_the_machine(self) -> bool:
         """Does it differ in nothing that a missed deadline does not hide?"""
         return not any(faults for part in self.parts for faults in part.proven)
+
+    @property
+    def gravity(self) -> tuple[int, int]:
+        """Returns a key that puts first the case whose worst new fault is gravest; where none is new, or all
+        that is new is documented, it goes by the worst of all that differ."""
+        new = frozenset[str]().union(*(part.new - part.documented for part in self.parts))
+        every = frozenset[str]().union(*(part.before ^ part.after for part in self.parts))
+        return min(map(gravity_of, new or every))
 
     @property
     def kind(self) -> str:
@@ -190,6 +213,9 @@ class Differences:
     late: tuple[str, ...] = ()
     """The vocabularies on which the second side missed a deadline in every case that was compared: in all of
     it, or in the checks."""
+    checks_alone: tuple[str, ...] = ()
+    """A line about the checks that only the second side made, and one about those that only the first side
+    made: what they find is compared with nothing."""
 
 
 def case_key(row: Row) -> Key:
@@ -203,6 +229,7 @@ def add_outcome(by_key: dict[Key, CaseDifferences], row: Row) -> None:
     case.place(row)
     if row.mode == CHECKS_MODE:
         case.looked |= {name for name, result in row.checks.items() if result in ("passed", "failed")}
+        case.begun.add(row)
     case.is_cut_off |= is_cut_off(row)
     if row.status in OURS:
         case.unmeasured += 1
@@ -245,13 +272,17 @@ def differences(before: Iterable[Row], after: Iterable[Row]) -> Differences:
 
 
 def differences_of(old: dict[Key, CaseDifferences], new: dict[Key, CaseDifferences]) -> Differences:
-    """Returns the cases that came out differently, in the order of the first rows of `old`."""
+    """Returns the cases that came out differently, the gravest first, and of one gravity in the order of the
+    first rows of `old`."""
     both = [key for key in old if key in new]
     changed = []
     for key in both:
         if parts := tuple(_changed(old[key], new[key])):
             changed.append(Difference(key, old[key].name, old[key].dialect, parts))
     compared = [key for key in both if any(_measured(old[key], new[key]))]
+    changed.sort(key=lambda difference: difference.gravity)
+    newer = _checks_alone("made on the newer side only", ((new[key], old[key]) for key in compared))
+    older = _checks_alone("made on the older side only", ((old[key], new[key]) for key in compared))
     seen = {vocabulary for vocabulary, _, _ in compared}
     in_time = {
         key[0]
@@ -269,7 +300,20 @@ def differences_of(old: dict[Key, CaseDifferences], new: dict[Key, CaseDifferenc
         strangers=sum(old[key].places.keys().isdisjoint(new[key].places) for key in both),
         uncompared=tuple(dict.fromkeys(vocabulary for vocabulary, _, _ in old if vocabulary not in seen)),
         late=tuple(sorted(seen - in_time)),
+        checks_alone=tuple(filter(None, (newer, older))),
     )
+
+
+def _checks_alone(which: str, pairs: Iterable[tuple[CaseDifferences, CaseDifferences]]) -> str:
+    """Returns a line about the checks that only the first of each pair has; empty where there is none."""
+    failed: Counter[str] = Counter()
+    cases = 0
+    for one, other in pairs:
+        failed.update(dict.fromkeys(one.begun.alone(other.begun), 0))
+        found = one.found_alone(other)
+        failed.update(found)
+        cases += bool(found)
+    return are_new(failed, cases, which, "and they are compared with nothing")
 
 
 def _measured(old: CaseDifferences, new: CaseDifferences) -> Iterator[tuple[Place, Faults, Faults]]:
@@ -299,56 +343,6 @@ def _changed(old: CaseDifferences, new: CaseDifferences) -> Iterator[Changed]:
             yield Changed(part, before, after, (was | now) - half)
 
 
-@dataclass(frozen=True)
-class Line:
-    """One line of the differences for people."""
-
-    text: str
-    heads: str = ""
-    """The kind of difference that the line is the heading of; empty for every other line."""
-
-
-def difference_lines(run_differences: Differences, most: int | None = 40) -> Iterator[Line]:
-    """Yields the differences for people: worse ones first, of each kind at most `most` cases."""
-    for kind, title in TITLES.items():
-        cases = [case for case in run_differences.cases if case.kind == kind]
-        if cases:
-            yield Line(f"{title}: {counted(len(cases), 'case')}", kind)
-            shown = cases[:most]
-            yield from (Line(line) for case in shown for line in case_lines(case))
-            if len(cases) > len(shown):
-                yield Line(f"  ... and {len(cases) - len(shown)} more")
-    slow = sum(case.depends_on_the_machine for case in run_differences.cases)
-    if slow:
-        yield Line(f"{slow} of them differ by a missed deadline, which depends on the machine")
-    if run_differences.unmeasured:
-        yield Line(
-            f"not measured in full, through our own failure: {counted(run_differences.unmeasured, 'case')}"
-        )
-    if alone := run_differences.only_before + run_differences.only_after:
-        yield Line(f"found on one side only, so not compared: {counted(alone, 'case')}")
-    if alone := run_differences.parts_alone:
-        yield Line(
-            f"found on one side only, so not compared: {counted(alone, 'part')} (instances, checks) of cases "
-            "on both sides"
-        )
-    if run_differences.half_judged:
-        half_judged = counted(run_differences.half_judged, "instance")
-        yield Line(f"with a verdict on one side only, so not compared: {half_judged}")
-    compared = counted(run_differences.compared, "case")
-    yield Line(f"{compared} compared, {len(run_differences.cases):,} came out differently")
-
-
-def case_lines(difference: Difference) -> list[str]:
-    """Returns the case, and a line for each of its parts."""
-    vocabulary, suite, case_id = difference.key
-    lines = [
-        f"  {difference.name} ({suite}/{case_id}, {vocabulary})",
-        *(f"    {part.part}: {change_text(part)}" for part in difference.parts),
-    ]
-    return [one_line(line, spelled=True) for line in lines]
-
-
 def in_words(parts: Sequence[Changed]) -> str:
     """Returns the faults that are new and those that are gone, each once, with the number of parts that have
     it."""
@@ -361,17 +355,3 @@ def in_words(parts: Sequence[Changed]) -> str:
         for title, faults in counts.items()
         if faults
     )
-
-
-def change_text(part: Changed) -> str:
-    """Returns what became of the part; of each fault whether it is documented, so that it costs nothing."""
-
-    def told(faults: Faults, sign: str = "") -> list[str]:
-        return [
-            f"{sign}{fault} (documented)" if fault in part.documented else f"{sign}{fault}"
-            for fault in sorted(faults)
-        ]
-
-    if not part.before or not part.after:
-        return f"{' '.join(told(part.before)) or 'right'} -> {' '.join(told(part.after)) or 'right'}"
-    return " ".join([*told(part.new, "+"), *told(part.gone, "-")])

@@ -10,7 +10,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 import synthetic
@@ -19,7 +19,7 @@ from places import SUPPORT
 from harness.cli.plugin.items import CaseItem, collected, short_names
 from harness.cli.plugin.walks import Walks, Wrong
 from harness.outcomes.expected import Recorded, arm_of_row, compare_faults, faults_of_rows
-from harness.rows.row import Row
+from harness.rows.row import CHECKS_MODE, Finding, Row
 from harness.rows.store import read_info
 
 pytest_plugins = ["pytester"]
@@ -197,6 +197,23 @@ def test_an_outcome_is_held_against_the_record_as_in_a_gate(
     assert re.match(said, came_to) if said else not came_to
     gate = compare_faults(arms, faults_of_rows(mine))
     assert bool(gate.changes) == came_to.startswith("wrong")
+
+
+def test_what_only_a_check_finds_that_the_record_has_not_is_skipped(tmp_path: Path) -> None:
+    case = synthetic.case(0, [("good", b'"a"', True)])
+    key, made = ("first", case.id), {"of_old": "passed", "of_new": "failed"}
+    found = (Finding("of_new", None, "it is wrong"),)
+    of_checks: dict[str, Any] = {"mode": CHECKS_MODE, "instance": None, "valid": None, "accepted": None}
+    mine = [
+        replace(row, case_id=case.id)
+        for row in (RIGHT, replace(RIGHT, checks=made, findings=found, **of_checks))
+    ]
+    arms = {arm_of_row(mine[0]): {"/".join(key): frozenset[str]()}}
+    for checks, raised in ((frozenset({"of_old"}), pytest.skip.Exception), (frozenset(made), Wrong)):
+        of_record = Recorded(arms, effort=1, seed=0, checks=checks)
+        walks = Walks("alpha", "alpha", ("first",), "tiny", 1, 10.0, 1, of_record, tmp_path, rows={key: mine})
+        with pytest.raises(raised, match="of_new"):
+            CaseItem.runtest(cast(CaseItem, SimpleNamespace(outcome=walks.outcome("first", case))))
 
 
 def test_a_missed_deadline_is_the_backends_failure_and_no_error_of_ours(repository: pytest.Pytester) -> None:

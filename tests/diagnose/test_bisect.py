@@ -28,7 +28,8 @@ from harness.diagnose.bisect import outcome as bisect
 from harness.diagnose.bisect.outcome import first_bad
 from harness.diagnose.bisect.sought import difference_of, shown
 from harness.errors import OK, UNPROVEN, BadInput, did_you_mean
-from harness.outcomes.differences import difference_lines, differences, outcomes
+from harness.outcomes.difference_lines import difference_lines
+from harness.outcomes.differences import differences, outcomes
 from harness.rows.row import CHECKS_MODE, OUT_OF_TIME, Finding, Row
 from harness.running.session import Request
 

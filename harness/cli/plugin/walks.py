@@ -122,6 +122,8 @@ class CaseReport:
     """The words of the backend where it refuses the case."""
     delayed: tuple[Delayed, ...] = ()
     """What failed behind other cases and not alone."""
+    new_checks: tuple[str, ...] = ()
+    """The checks that it fails and that GrammarBench has got since the record was made; they fail no gate."""
 
     @property
     def differs_by_a_timeout(self) -> bool:
@@ -216,15 +218,27 @@ class Walks:
         now = self.recorded.as_named_of(now) if self.recorded else now
         faults = frozenset[str]().union(*(found for cases in now.arms.values() for found in cases.values()))
         recorded = self.known.get(f"{suite}/{case.id}")
-        changes = expected.compare_faults(self.recorded.arms if self.recorded else {}, now).changes
-        change = changes[0] if changes else None
+        arms, checks = (self.recorded.arms, self.recorded.checks) if self.recorded else ({}, None)
+        verdict = expected.compare_faults(arms, now, checks)
+        change = verdict.changes[0] if verdict.changes else None
+        new_checks = tuple(sorted(name for name, failed in verdict.new_checks.failed.items() if failed))
         backend = arm(rows[0]) if rows else self.spec
         command = shlex.join(repro_words(self.folder, suite, case.id, backend, self.vocabulary))
         problems = sorted((line for row in rows for line in _problems(row)), key=itemgetter(0))
         refusal = next((row.text for row in rows if row.status in DECLINED), "")
         lines = tuple(line for _, line in problems)
         return CaseReport(
-            case, came_to, faults, recorded, change, lines, lost, command, refusal, tuple(_delayed(rows))
+            case,
+            came_to,
+            faults,
+            recorded,
+            change,
+            lines,
+            lost,
+            command,
+            refusal,
+            tuple(_delayed(rows)),
+            new_checks,
         )
 
 

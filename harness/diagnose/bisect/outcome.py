@@ -19,7 +19,8 @@ from harness.cases.plan import check_named
 from harness.cases.suite import find_suite, walked_by_default
 from harness.diagnose.bisect.sought import Fault, Wanted, difference_of, shown
 from harness.errors import UNPROVEN, BadInput
-from harness.outcomes.differences import Difference, case_lines, differences, outcomes
+from harness.outcomes.difference_lines import case_lines
+from harness.outcomes.differences import Difference, differences, outcomes
 from harness.outcomes.result.parts import Kind
 from harness.rows.row import OURS, Row
 from harness.rows.store import read_rows

@@ -46,7 +46,8 @@ class Pair:
     @property
     def notes(self) -> tuple[str, ...]:
         """Returns all lines about what is not judged."""
-        return (self.count_note, *self.time_notes) if self.count_note else self.time_notes
+        counts = (self.count_note,) if self.count_note else ()
+        return (*self.outcomes.checks_alone, *counts, *self.time_notes)
 
     @property
     def is_change(self) -> bool:
@@ -166,24 +167,24 @@ def gate_pairs(pairs: Sequence[Pair], *, time: bool) -> Gate:
     changes = [pair for pair in pairs if pair.is_change]
     worse = [f"{pair.head.title} has {pair.what_is_worse}" for pair in changes if pair.counts_worse]
     worse += [f"{pair.head.title} is proven slower" for pair in changes if time and pair.slower]
+    alone = [f"of {pair.head.title}, {line}" for pair in changes for line in pair.outcomes.checks_alone]
     if worse:
-        return Gate("failed", "", tuple(worse))
+        return Gate("failed", "", (*worse, *alone))
     if not changes:
         return Gate("unproven", "", ("no two versions of one backend with the same options were compared",))
     if reasons := tuple(_missing(changes)):
-        return Gate("unproven", "", reasons)
+        return Gate("unproven", "", (*reasons, *alone))
     if time and not all(pair.times and not pair.unproven for pair in changes):
         why = "not every time is proven either way; measure both versions in one run, on a quiet machine"
-        return Gate("unproven", "", (why,))
+        return Gate("unproven", "", (why, *alone))
     why = "no outcome and no count is worse" + (", and no time" if time else "")
     late = sum(
         case.depends_on_the_machine and case.kind not in ("better", POLICY)
         for pair in changes
         for case in pair.outcomes.cases
     )
-    return Gate(
-        "ok", "", (why + (f", but for {counted(late, 'case')} that missed a deadline" if late else ""),)
-    )
+    why += f", but for {counted(late, 'case')} that missed a deadline" if late else ""
+    return Gate("ok", "", (why, *alone))
 
 
 def _missing(changes: Sequence[Pair]) -> Iterator[str]:

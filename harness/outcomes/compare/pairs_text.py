@@ -16,6 +16,7 @@ from harness.measure.figures import Figures
 from harness.measure.record import read_measurement
 from harness.outcomes import differences
 from harness.outcomes.compare.pairs import Pair, gate_pairs
+from harness.outcomes.difference_lines import difference_lines
 from harness.outcomes.gate import Verdict
 from harness.text import PIPE, Console, Style, counted
 
@@ -115,7 +116,7 @@ def _counts(counts: Mapping[str, int], none: str, is_news: bool, on: Console) ->
 def _pair_text(pair: Pair, *, means: bool, on: Console) -> str:
     title = on.fold(f"{pair.base.title}  ->  {pair.head.title}", 2)
     lines = [*(on.paint(line, "head") for line in title), "=" * min(on.width, max(map(cell_len, title)))]
-    for line in differences.difference_lines(pair.outcomes, None if pair.is_change else 0):
+    for line in difference_lines(pair.outcomes, None if pair.is_change else 0):
         if line.heads:
             lines.append(on.paint(line.text, KIND_STYLES[line.heads]))
         else:

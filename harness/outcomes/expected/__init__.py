@@ -22,10 +22,12 @@ from harness.outcomes.expected.arm_faults import changed_faults as changed_fault
 from harness.outcomes.expected.arm_faults import fault_name as fault_name
 from harness.outcomes.expected.arm_faults import faults_of_row as faults_of_row
 from harness.outcomes.expected.arm_faults import faults_of_rows as faults_of_rows
+from harness.outcomes.expected.arm_faults import gravity_of as gravity_of
 from harness.outcomes.expected.arm_faults import is_cut_off as is_cut_off
 from harness.outcomes.expected.arm_faults import undocumented_faults_of_row as undocumented_faults_of_row
 from harness.outcomes.expected.record import Recorded as Recorded
 from harness.outcomes.expected.record import is_record as is_record
+from harness.outcomes.expected.record import late_in_words as late_in_words
 from harness.outcomes.expected.record import read_record as read_record
 from harness.outcomes.expected.record import recorded_faults as recorded_faults
 from harness.outcomes.expected.record import refuse_no_record as refuse_no_record
@@ -34,5 +36,6 @@ from harness.outcomes.expected.verdict import Change as Change
 from harness.outcomes.expected.verdict import compare_faults as compare_faults
 from harness.outcomes.expected.verdict import compare_with_record as compare_with_record
 from harness.outcomes.expected.verdict_text import change_in_words as change_in_words
+from harness.outcomes.expected.verdict_text import states_in_words as states_in_words
 from harness.outcomes.expected.verdict_text import verdict_json as verdict_json
 from harness.outcomes.expected.verdict_text import verdict_text as verdict_text

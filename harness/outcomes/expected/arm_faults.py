@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.backend.arm import full_name
 from harness.checks import BACKEND_ERROR
 from harness.errors import Incomplete
 from harness.outcomes import outcome
-from harness.outcomes.case_state import OVER, UNDER
+from harness.outcomes.case_state import OVER, UNDER, CaseState, state_of_fault
+from harness.outcomes.new_checks import MadeChecks, with_row
 from harness.rows.again import how_to_complete
-from harness.rows.row import BROKEN, CHECKS_MODE, OURS, OUT_OF_TIME, VERDICTS, Row
+from harness.rows.row import BROKEN, CHECKS_MODE, OURS, OUT_OF_TIME, VERDICTS, Finding, Row
 from harness.rows.store import read_end, read_info, read_rows
 
 TIMEOUT = "timeout"
@@ -89,6 +90,11 @@ class RunFaults:
     """Arm and case where every row that we measured missed a deadline."""
     cut_off: frozenset[tuple[RecordedArm, str]] = frozenset()
     """Arm and case whose checks ended with a missed deadline, so that the further ones were not made."""
+    made: MadeChecks = field(default_factory=MadeChecks)
+    """The checks that were made."""
+    lost_in: Mapping[tuple[RecordedArm, str], str] = field(default_factory=dict)
+    """Arm and case whose checks ended with the loss of the backend, and the check at which it was lost, where
+    the rows tell."""
 
 
 def faults_of_row(row: Row) -> set[str]:
@@ -129,6 +135,31 @@ def _fault_names(fault: outcome.Fault) -> set[str]:
     return {f"{name}:{way}" for way in directions} or {name}
 
 
+def gravity_of(fault: str) -> tuple[int, int]:
+    """Returns a key that puts first the fault of this name that is gravest: by the state in which it puts its
+    case, then by its kind."""
+    kind = outcome.Outcome(_kind_of(fault))
+    return state_of_name(fault).gravity, kind.gravity
+
+
+def state_of_name(fault: str) -> CaseState:
+    """Returns the state in which the fault of this name puts its case, as far as the name tells: one that was
+    recorded without directions is an other fault where tokens alone show it."""
+    kind = _kind_of(fault)
+    if kind != outcome.Outcome.FINDING:
+        return state_of_fault(kind, None)
+    check, *rest = fault.split(":")
+    way = rest.pop() if rest and rest[-1] in DIRECTIONS else ""
+    finding = Finding(check, cause=":".join(rest), over=int(way == "over"), under=int(way == "under"))
+    return state_of_fault(kind, finding)
+
+
+def _kind_of(fault: str) -> str:
+    """Returns what a fault of this name is; what is no outcome of a walk is a finding."""
+    word = fault.removesuffix("_in_a_check")
+    return word if word in list(outcome.Outcome) else outcome.Outcome.FINDING.value
+
+
 def undirected(faults: Iterable[str]) -> Faults:
     """Returns the faults by their names alone, without the directions of findings."""
     return frozenset(fault.removesuffix(":over").removesuffix(":under") for fault in faults)
@@ -149,6 +180,8 @@ def faults_of_rows(rows: Iterable[Row]) -> RunFaults:
     late: set[tuple[RecordedArm, str]] = set()
     in_time: set[tuple[RecordedArm, str]] = set()
     cut_off: set[tuple[RecordedArm, str]] = set()
+    made = MadeChecks()
+    lost_in: dict[tuple[RecordedArm, str], str] = {}
     for row in rows:
         arm = arm_of_row(row)
         case = f"{row.suite}/{row.case_id}"
@@ -163,12 +196,24 @@ def faults_of_rows(rows: Iterable[Row]) -> RunFaults:
             (late if TIMEOUT in of_row else in_time).add((arm, case))
         if is_cut_off(row):
             cut_off.add((arm, case))
+        made = with_row(made, row)
+        if row.checking and of_row & LOSSES:
+            lost_in[arm, case] = row.checking
         faults |= of_row
     # What was left out because the backend was lost before is the backend's: a crash must not hide from a
     # gate.
     unmeasured |= {(arm, case) for arm, case in left_out if not arms[arm][case] & LOSSES}
     frozen = {arm: {case: frozenset(faults) for case, faults in cases.items()} for arm, cases in arms.items()}
-    return RunFaults(frozen, names, *map(frozenset, (unmeasured, unjudged, late - in_time, cut_off)))
+    return RunFaults(
+        frozen,
+        names,
+        frozenset(unmeasured),
+        frozenset(unjudged),
+        frozenset(late - in_time),
+        frozenset(cut_off),
+        made,
+        lost_in,
+    )
 
 
 def faults_of_run(folder: Path) -> RunFaults:

@@ -14,6 +14,7 @@ from harness.backend.arm import pinned
 from harness.backend.environments.releases import same_or_newest
 from harness.errors import BadInput
 from harness.outcomes.expected.arm_faults import (
+    TIMEOUT,
     ArmFaults,
     Faults,
     RecordedArm,
@@ -28,6 +29,7 @@ from harness.rows.store import read_info
 from harness.running.experiment import moved_suite, suites_of_run
 from harness.running.leftovers import refuse_to_replace
 from harness.shape import json_line, read_bytes, shaped
+from harness.text import counted
 from harness.whole_files import refuse_unwritable, write_files
 
 FORMAT = 4
@@ -65,6 +67,8 @@ class Recorded:
     """The digest of each vocabulary; empty for records from before it was kept."""
     is_directed: bool = True
     """Do its findings tell whether tokens are forbidden or allowed?"""
+    checks: frozenset[str] | None = None
+    """The names of the checks that were made in every case; None where the record does not say."""
 
     def as_named(self, faults: Faults) -> Faults:
         """Returns the faults as this record names them."""
@@ -185,11 +189,26 @@ def write_record(folder: Path, path: Path) -> int:
             name: {"sha256": digest, **_way_to(name, path.parent)}
             for name, digest in digests(info.vocabularies).items()
         },
+        **({} if now.made.always is None else {"checks": sorted(now.made.always)}),
         "arms": [{**vars(arm), "cases": cases} for arm, cases in arms.items()],
     }
     content = json.dumps(value, indent=0, ensure_ascii=True) + "\n"
     write_files(path.parent, {path.name: content}, "--record")
     return sum(map(len, arms.values()))
+
+
+def late_in_words(path: Path) -> str:
+    """Returns a sentence about the outcomes of a record that missed a deadline, because a gate sees nothing
+    of what is new in these cases; empty where none did. Raises BadInput."""
+    outcomes = [faults for cases in read_record(path).arms.values() for faults in cases.values()]
+    late = sum(TIMEOUT in faults for faults in outcomes)
+    if not late:
+        return ""
+    them = "this case" if late == 1 else "these cases"
+    return (
+        f"{late:,} of the {counted(len(outcomes), 'outcome')} missed a deadline: what goes wrong later in "
+        f"{them} fails nothing; record on a quiet machine, or with a longer --timeout"
+    )
 
 
 def _way_to(vocabulary: str, folder: Path) -> dict[str, str]:
@@ -249,6 +268,7 @@ def read_record(path: Path) -> Recorded:
         record.get("memory_bytes"),
         {here.get(name, name): one["sha256"] for name, one in record.get("vocabularies", {}).items()},
         form != UNDIRECTED,
+        frozenset(record["checks"]) if "checks" in record else None,
     )
 
 
@@ -303,4 +323,5 @@ class _Record(_Format):
     timeout_s: NotRequired[float]
     memory_bytes: NotRequired[int]
     vocabularies: NotRequired[dict[str, _Vocabulary]]
+    checks: NotRequired[list[str]]
     arms: list[_Arm]

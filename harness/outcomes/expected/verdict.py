@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from harness.backend.arm import arm_names, version_key
 from harness.errors import BadInput
+from harness.outcomes.case_state import CaseState
 from harness.outcomes.expected.arm_faults import (
     OF_A_WALK,
     TIMEOUT,
@@ -19,16 +21,18 @@ from harness.outcomes.expected.arm_faults import (
     RunFaults,
     changed_faults,
     faults_of_run,
+    gravity_of,
+    state_of_name,
 )
 from harness.outcomes.expected.record import Recorded, read_record, recorded_faults, refuse_some_checks
 from harness.outcomes.gate import EXIT_CODES
-from harness.outcomes.outcome import Outcome
+from harness.outcomes.new_checks import MOST_NAMED, are_new, check_of, in_words
 from harness.outcomes.repro_command import repro_words
 from harness.outcomes.settings import digests, other_inputs, other_vocabularies
 from harness.rows.row import RunInfo, note
 from harness.rows.sample import cases_left_out
 from harness.rows.store import read_info
-from harness.text import counted, our_command
+from harness.text import counted, our_command, some
 
 
 @dataclass(frozen=True)
@@ -42,14 +46,38 @@ class Change:
     new: Faults
     gone: Faults
 
+    @property
+    def gravity(self) -> tuple[int, int]:
+        """Returns a key that puts first the change whose worst new fault, or without one whose worst fault
+        that is gone, is gravest."""
+        return min(map(gravity_of, self.new or self.gone))
+
+    @property
+    def state(self) -> CaseState:
+        """Returns the gravest state in which its new faults, or those that are gone, put the case."""
+        return min(map(state_of_name, self.new or self.gone), key=lambda state: state.gravity)
+
+
+@dataclass(frozen=True)
+class NewChecks:
+    """What a run found by checks of which the record knows nothing, and which are therefore not compared."""
+
+    failed: Mapping[str, int] = field(default_factory=dict)
+    """For each of these checks the number of compared cases that fail it."""
+    cases: int = 0
+    """Compared cases that fail one of them at least."""
+    gone: tuple[str, ...] = ()
+    """Checks of the record that the run did not make."""
+
 
 @dataclass(frozen=True)
 class Verdict:
     """A run against the record."""
 
     changes: tuple[Change, ...]
+    """The cases that are not as recorded, the gravest first."""
     slow: int
-    """Cases that differ, but in nothing that a timeout does not hide."""
+    """Cases that differ, but in nothing that a timeout of the run does not hide."""
     compared: int
     unrecorded: int
     """Cases of which the record knows nothing."""
@@ -71,6 +99,9 @@ class Verdict:
     not compared."""
     to_see_it: tuple[str, ...] = ()
     """The words of the command that shows the worst new failure; none if there is none."""
+    late_in_record: int = 0
+    """Compared cases that missed a deadline when they were recorded: what is new in them fails nothing."""
+    new_checks: NewChecks = NewChecks()
 
     @property
     def word(self) -> Literal["ok", "failed", "unproven"]:
@@ -105,7 +136,7 @@ def compare_with_record(folder: Path, path: Path) -> Verdict:
     if others := other_vocabularies(str(path), str(folder), recorded.digests, digests(info.vocabularies)):
         raise BadInput(f"{folder} cannot be compared with {path}: {'; '.join(others)}")
     now = recorded.as_named_of(faults_of_run(folder))
-    verdict = compare_faults(recorded.arms, now)
+    verdict = compare_faults(recorded.arms, now, recorded.checks)
     lost = 0 if info.shard else _not_walked(recorded.arms, now, info)
     missing = lost if cases_left_out(info) else 0
     inputs = other_inputs(
@@ -126,27 +157,52 @@ def _command(changes: Sequence[Change], folder: Path, info: RunInfo) -> tuple[st
     new = [change for change in changes if change.new]
     if not new:
         return ()
-    change = min(new, key=lambda change: min(map(_gravity, change.new)))
+    change = new[0]
     arm, (suite, _, case_id) = change.arm, change.case.rpartition("/")
     checks = sorted(fault.partition(":")[0] for fault in change.new if fault not in OF_A_WALK)
     check = checks[0] if checks and not change.new & OF_A_WALK else ""
     return repro_words(folder, suite, case_id, arm_names(info.arms)[version_key(arm)], arm.vocabulary, check)
 
 
-def _gravity(fault: str) -> int:
-    """Returns the place of a fault in the order of gravity; what is no outcome of a walk is a finding."""
-    word = fault.removesuffix("_in_a_check")
-    return (Outcome(word) if word in list(Outcome) else Outcome.FINDING).gravity
+class _Looked:
+    """Which checks only one of the two sides made, and what the run's own ones found."""
+
+    def __init__(self, now: RunFaults, of_record: frozenset[str] | None) -> None:
+        """`of_record`: the checks of the record; None where it does not say, so that all are compared."""
+        made = now.made
+        self.lost_in = now.lost_in
+        self.failed = Counter(dict.fromkeys(() if of_record is None else made.ever - of_record, 0))
+        self.gone = frozenset() if of_record is None or made.always is None else of_record - made.always
+        self.cases = 0
+
+    def compared(self, arm: RecordedArm, case: str, new: Faults, gone: Faults) -> tuple[Faults, Faults]:
+        """Returns the new faults and those that are gone without what one side did not look for. Where the
+        backend was lost in a new check, what the further ones would have shown is not gone."""
+        lost_in = self.lost_in.get((arm, case), "")
+        is_lost = lost_in in self.failed
+        own = {fault: check_of(fault) for fault in new if check_of(fault) in self.failed}
+        if is_lost:
+            own |= {fault: lost_in for fault in new if fault.endswith("_in_a_check")}
+        self.failed.update(set(own.values()))
+        self.cases += bool(own)
+        seen = frozenset() if is_lost else frozenset(each for each in gone if check_of(each) not in self.gone)
+        return new - own.keys(), seen
+
+    def told(self) -> NewChecks:
+        """Returns what came of it."""
+        return NewChecks(dict(self.failed), self.cases, tuple(sorted(self.gone)))
 
 
-def compare_faults(recorded: ArmFaults, now: RunFaults) -> Verdict:
-    """Compares case by case; an arm whose version is not recorded is compared with the newest that is."""
+def compare_faults(recorded: ArmFaults, now: RunFaults, checks: frozenset[str] | None = None) -> Verdict:
+    """Compares case by case; an arm whose version is not recorded is compared with the newest that is.
+    `checks`: those that were made when it was recorded; None where that is not known."""
+    looked = _Looked(now, checks)
     changes: list[Change] = []
     against: dict[RecordedArm, RecordedArm] = {}
     uncompared: list[RecordedArm] = []
     unknown: list[RecordedArm] = []
     late: list[RecordedArm] = []
-    slow = compared = unrecorded = unmeasured = 0
+    slow = compared = unrecorded = unmeasured = late_in_record = 0
     for arm, cases in now.arms.items():
         before, in_time = compared, False
         known, other = recorded_faults(arm, recorded)
@@ -163,15 +219,17 @@ def compare_faults(recorded: ArmFaults, now: RunFaults) -> Verdict:
                 unmeasured += 1
                 continue
             compared += 1
+            late_in_record += TIMEOUT in known[case]
             is_cut_off = (arm, case) in now.cut_off and TIMEOUT not in known[case]
             in_time |= (arm, case) not in now.late and not is_cut_off
             if is_unmeasured:
                 gone = frozenset()
             elif (arm, case) in now.unjudged:
                 gone -= WRONG_VERDICTS
+            new, gone = looked.compared(arm, case, new, gone)
             if new or gone:
                 changes.append(Change(arm, case, now.names[case], new, gone))
-            elif faults != known[case] and TIMEOUT in faults | known[case]:
+            elif TIMEOUT in faults - known[case]:
                 slow += 1
         if compared == before:
             is_ours = any((arm, case) in now.unmeasured for case in cases)
@@ -179,7 +237,13 @@ def compare_faults(recorded: ArmFaults, now: RunFaults) -> Verdict:
         elif not in_time:
             late.append(arm)
     arms = tuple(uncompared), tuple(unknown), tuple(late)
-    return Verdict(tuple(changes), slow, compared, unrecorded, unmeasured, against, *arms)
+    verdict = Verdict((), slow, compared, unrecorded, unmeasured, against, *arms)
+    return replace(
+        verdict,
+        changes=tuple(sorted(changes, key=lambda change: (not change.new, change.gravity))),
+        late_in_record=late_in_record,
+        new_checks=looked.told(),
+    )
 
 
 def _not_walked(recorded: ArmFaults, now: RunFaults, info: RunInfo) -> int:
@@ -226,9 +290,44 @@ def _left_out(recorded: Recorded, now: RunFaults, info: RunInfo, verdict: Verdic
             f"{counted(verdict.slow, 'case')} {'differs' if verdict.slow == 1 else 'differ'} by a missed "
             "deadline, which depends on the machine and fails nothing"
         )
+    if verdict.late_in_record:
+        them = "it" if verdict.late_in_record == 1 else "them"
+        yield (
+            f"{counted(verdict.late_in_record, 'case')} missed a deadline when recorded, so what is new in "
+            f"{them} fails nothing; record on a quiet machine, or with a longer --timeout"
+        )
+    yield from _of_checks(recorded, verdict)
     walked = {(arm.backend, arm.options, arm.vocabulary) for arm in now.arms}
     arms = [arm for arm in recorded.arms if (arm.backend, arm.options, arm.vocabulary) not in walked]
     suites = [name for name in recorded.suites if name not in info.suites]
     for what, names in (("arm", arms), ("suite", suites)):
         if names:
             yield f"recorded, and not in this run: {what} {', '.join(map(str, names))}"
+
+
+def _of_checks(recorded: Recorded, verdict: Verdict) -> Iterator[str]:
+    """Yields which checks were not compared, because only the run or only the record has them, a line each;
+    of a record that does not say which it has, which of the new findings may be of such checks."""
+    checks = verdict.new_checks
+    which = "new in this GrammarBench since the record was made"
+    if told := are_new(checks.failed, checks.cases, which, "not gated until you record anew"):
+        yield told
+    if checks.gone:
+        count, are = counted(len(checks.gone), "check"), "is" if len(checks.gone) == 1 else "are"
+        names = some(checks.gone, MOST_NAMED)
+        yield f"{count} of the record {are} not made any more, and not compared: {names}"
+    if recorded.checks is None and (unknown := _unknown(recorded, verdict.changes)):
+        yield (
+            "the record does not say which checks were made for it, and names no finding of these, which may "
+            f"be new in this GrammarBench: {in_words(unknown)}; record anew to tell them apart"
+        )
+
+
+def _unknown(recorded: Recorded, changes: Iterable[Change]) -> Counter[str]:
+    """Returns the checks with new findings of which the record has no finding in any case, with the number of
+    cases in which they are new."""
+    faults = frozenset[str]().union(
+        *(faults for cases in recorded.arms.values() for faults in cases.values())
+    )
+    known = OF_A_WALK | {check_of(fault) for fault in faults}
+    return Counter(name for change in changes for name in {check_of(fault) for fault in change.new} - known)

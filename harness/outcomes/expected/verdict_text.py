@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -39,11 +40,19 @@ def _changes(title: str, changes: Sequence[Change]) -> Iterator[str]:
     """Yields the title and a line for each change; nothing if there is none."""
     if not changes:
         return
-    yield f"{title}: {len(changes)}"
+    yield f"{title}: {len(changes)}{states_in_words(changes)}"
     for change in changes[:MOST]:
         yield f"  {change.arm}: {change.name} ({change.case}): {change_in_words(change)}"
     if len(changes) > MOST:
         yield f"  ... and {len(changes) - MOST} more"
+
+
+def states_in_words(changes: Sequence[Change]) -> str:
+    """Returns in brackets how many of several changes put their case in which state, the gravest first;
+    empty for a single one."""
+    states = Counter(change.state for change in sorted(changes, key=lambda change: change.state.gravity))
+    told = ", ".join(f"{state.words.title}: {count}" for state, count in states.items())
+    return f" ({told})" if len(changes) > 1 else ""
 
 
 def _conclusion(verdict: Verdict) -> str:

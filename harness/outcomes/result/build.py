@@ -281,14 +281,19 @@ def _held_to_record(run: Path, record: Path) -> tuple[list[Change], Gate]:
         return changes, Gate(
             "unproven", str(record), (*verdict.notes, "nothing of this run is in the record")
         )
-    new, gone = (sum(change.kind == kind for change in changes) for kind in ("worse", "better"))
-    reasons = [f"{counted(new, 'new failure')} that the record does not have"] if new else []
+    new = [change for change in verdict.changes if change.new]
+    gone = len(verdict.changes) - len(new)
+    reasons = (
+        [f"{counted(len(new), 'new failure')} that the record does not have{expected.states_in_words(new)}"]
+        if new
+        else []
+    )
     reasons += (
         [f"{counted(gone, 'recorded failure')} that {'is' if gone == 1 else 'are'} fixed; record anew"]
         if gone
         else []
     )
-    return changes, Gate(verdict.word, str(record), (*verdict.notes, *reasons))
+    return changes, Gate(verdict.word, str(record), (*reasons, *verdict.notes))
 
 
 def held_to_pairs(
@@ -298,7 +303,8 @@ def held_to_pairs(
     of it; without `base` since the first version in the run. Raises BadInput."""
     changes = [change for pair in pairs for change in _changes(pair)]
     held = compare.gate_pairs(pairs, time=time)
-    reasons = (*_samples(info, base), *(() if held.verdict == "ok" else held.reasons))
+    # The first reason of a gate that holds says only that it does; the others say what was not compared.
+    reasons = (*_samples(info, base), *(held.reasons[1:] if held.verdict == "ok" else held.reasons))
     against = "the first version in the run" if base is None else str(base)
     return changes, replace(held, against=against, reasons=reasons)
 

@@ -7,6 +7,8 @@ from harness.outcomes.result import Result
 from harness.text import counted, one_line
 
 MOST = 5
+WORST = 2
+"""The gravest changes, which stand directly behind the verdict."""
 
 
 def files(result: Result) -> dict[str, str]:
@@ -18,11 +20,12 @@ def lines(result: Result) -> list[str]:
     """Returns `::error title=...::text` for what fails the gate, `::warning` for what is worse without a gate
     and, where there is neither, `::notice` for failed cases."""
     level = "error" if result.gate.verdict == "failed" else "warning"
-    commands = [
+    reasons = [
         _command(level, f"GrammarBench {result.gate.verdict}", reason) for reason in result.gate.reasons
     ]
-    worse = [change for change in result.changes if change.kind == "worse"]
-    commands += [_command(level, change.arm, change.what) for change in worse]
+    worse = [_command(level, change.arm, change.what) for change in result.changes if change.kind == "worse"]
+    # So many notes may stand beside the verdict that they would leave no room for what is worst.
+    commands = [*reasons[:1], *worse[:WORST], *reasons[1:], *worse[WORST:]]
     if not commands:
         arms: dict[str, int] = {}
         for count in result.counts:
