@@ -20,7 +20,7 @@ from harness.backend.grammar import Bitmask
 from harness.backend.known_tokens import Loader
 from harness.backend.vocabulary import Vocabulary
 
-from ._llama_cpp_forms import Ebnf, gbnf_of, untranslated
+from ._llama_cpp_forms import FACTS, Ebnf, gbnf_of, untranslated
 from ._llama_cpp_library import LAYOUT, Candidates, ends_of, load_model, messages_of, pieces_of
 
 LIMITS = ("left recursion", "sane defaults")
@@ -108,6 +108,7 @@ class LlamaCpp(Adapter):
 
     distribution = "llama-cpp-python"
     engines: ClassVar = {"llama.cpp": {"": ""}}
+    engine_facts: ClassVar = {"llama.cpp": FACTS}
     dialects = frozenset({"json_schema", "regex", "ebnf", "choice"})
     documented = {
         "unlisted_name": "No property that the schema does not name, unless additionalProperties is true "

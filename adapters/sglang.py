@@ -18,6 +18,8 @@ from harness.backend.grammar import CompiledGrammar, Grammar, UnsupportedGrammar
 from harness.backend.layout import STRICT, WHITE_SPACED, Layout, with_delete_escaped
 from harness.backend.vocabulary import Vocabulary
 
+from ._sglang_facts import FACTS
+
 PLACE = "sglang.srt.constrained"
 
 # What each wrapper's `dispatch_json` asks of its library: any white space and, because it does not say
@@ -58,6 +60,7 @@ class SGLang(SGLangAdapter):
             "wrapper=llguidance": "--grammar-backend llguidance",
         },
     }
+    engine_facts: ClassVar = FACTS
 
     def __init__(
         self,

@@ -23,6 +23,7 @@ from harness.backend.grammar import CompiledGrammar, Dialect, Grammar, Unsupport
 from harness.backend.layout import STRICT, WHITE_SPACED, Layout, with_delete_escaped
 from harness.backend.vocabulary import Vocabulary
 
+from ._vllm_facts import FACTS
 from ._vllm_manager import PLACE, ThinkingGrammar, manager_module, manager_of
 
 # What each wrapper's `compile_grammar` asks of its library: any white space and, because it does not say
@@ -85,6 +86,7 @@ class VLLM(VLLMAdapter):
             "wrapper=outlines": "--structured-outputs-config.backend outlines",
         },
     }
+    engine_facts: ClassVar = FACTS
 
     def __init__(
         self,

@@ -90,7 +90,8 @@ def places(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 def catalogue() -> list[dict[str, Any]]:
     """Returns every adapter that can be found: `name`, `distribution`, `version`, `problem` (why it cannot be
-    used), `dialects`, `options`, `engines` and `knows_one_end` (as the class says them, see `Adapter`)."""
+    used), `dialects`, `options`, `engines`, `engine_facts` and `knows_one_end` (as the class says them, see
+    `Adapter`)."""
     entries: list[dict[str, Any]]
     try:
         entries = _ask(sys.executable, op="catalogue")["catalogue"]
@@ -210,6 +211,7 @@ def _entry(name: str) -> dict[str, Any]:
             entry["problem"] = f"{adapter.distribution} is not installed"
         entry["dialects"] = sorted(adapter.dialects)
         entry["engines"] = {engine: dict(options) for engine, options in adapter.engines.items()}
+        entry["engine_facts"] = {engine: dict(facts) for engine, facts in adapter.engine_facts.items()}
         entry["knows_one_end"] = adapter.knows_one_end
         for option in option_table(adapter):
             entry["options"].append(
@@ -232,6 +234,7 @@ def _empty_entry(name: str, problem: str = "") -> dict[str, Any]:
         "dialects": [],
         "options": [],
         "engines": {},
+        "engine_facts": {},
         "knows_one_end": "",
     }
 

@@ -208,6 +208,8 @@ class Adapter(ABC):
     the engine runs (empty for the defaults), with the option of the engine that chooses it; that is empty
     where the engine has nothing else. An adapter of the engine's own distribution wraps the engine's classes;
     any other has the library behind them, and its options are the settings that the engine gives it."""
+    engine_facts: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """What else a user of an engine must know: for each, the fields of `advise`'s `EngineFacts`."""
 
     mask_format: MaskFormat = "bitmask"
     """The mask that the walk allocates; an adapter with a second format sets it by its `mask` option."""

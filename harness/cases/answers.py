@@ -42,9 +42,9 @@ NEAR = 0.85
 """The likeness (difflib's ratio) from which on a key is taken for a misspelt one of a request."""
 
 
-def answers(values: Iterable[object], where: str) -> list[Answer]:
-    """Returns what the answer to a request is held to, from the request and what it wraps; a
-    `response_format` may stand alone.
+def answers(values: Iterable[object], where: str) -> list[tuple[str, Answer]]:
+    """Returns what the answer to a request is held to, from the request and what it wraps, each behind its
+    place; a `response_format` may stand alone.
 
     Raises BadInput, its text starting with `where`, also where something stands at the place of a format and
     is not read, and for a key of a request that may be misspelt.
@@ -64,7 +64,7 @@ def answers(values: Iterable[object], where: str) -> list[Answer]:
             _refuse_unread(request, read, where)
     if any(map(is_known, requests)):
         _refuse_misspelt(requests, where)
-    return [answer for read in found for answer in read.values()]
+    return [held for read in found for held in read.items()]
 
 
 def is_known(request: dict[str, Any]) -> bool:

@@ -18,6 +18,8 @@ GRAMMAR_KEYS: dict[str, Dialect] = {
     ("schema" if dialect == "json_schema" else dialect): dialect for dialect in DIALECTS
 }
 """The keys under which a case in our own form has its grammar, each with the grammar's dialect."""
+OF_TOOL = "tools"
+"""Where a request asks for a tool, in whatever list it stands."""
 CASE_KEYS = [*GRAMMAR_KEYS, "description", "tests", "tags", "options", "notes"]
 
 
@@ -70,6 +72,9 @@ class Case:
     request: str = field(default="", compare=False)
     """The file, and the line, of the request or the list of tools in which it has its name; empty for every
     other case. The line of a run does not say it."""
+    asked_at: str = field(default="", compare=False)
+    """Where its request asks for it: `OF_TOOL` for a tool, and otherwise the place of what the answer is held
+    to, such as `structured_outputs.json`; empty for every other case. The line of a run does not say it."""
     is_unnamed: bool = field(default=False, compare=False)
     """Its name is that of its place, because the request that it is from gives it none."""
     left_out: tuple[str, ...] = field(default=(), compare=False)

@@ -14,7 +14,7 @@ from harness.backend.tag_formats import FormatError, has_format, read_tag
 from harness.cases.answer_forms import Answer
 from harness.cases.answers import answers
 from harness.cases.bare_schema import SCHEMA_KEYWORDS, is_schema, names_a_draft, why_not_meant
-from harness.cases.case import CASE_KEYS, GRAMMAR_KEYS, Case, Instance, Literal, case_id, json_text
+from harness.cases.case import CASE_KEYS, GRAMMAR_KEYS, OF_TOOL, Case, Instance, Literal, case_id, json_text
 from harness.cases.requests import (
     is_of_another_server,
     is_request_for_nothing,
@@ -147,22 +147,23 @@ def _cases_of_request(value: object, stem: str, where: str, draft: str | None) -
     arguments, under the tool's name), and one for what the answer is held to; none where there are none."""
     requests = list(requests_in(value, where)) if isinstance(value, dict) else [value]
     tools = [tool for request in requests for tool in tool_list(request, where)]
-    found: list[Answer] = []
+    found: list[tuple[str, Answer]] = []
     left_out = []
     for number, tool in enumerate(tools, 1):
         if kind := built_in(tool):
             left_out.append(f"tool {number} ({kind}) of {where}")
         else:
-            found.append(tool_grammar(tool, f"{where}: tool {number}"))
+            found.append((OF_TOOL, tool_grammar(tool, f"{where}: tool {number}")))
     found += answers(requests, where)
     return [
         replace(
             _case({key: grammar}, name or stem, where, draft),
             request=where,
+            asked_at=place,
             is_unnamed=not name,
             left_out=tuple(left_out),
         )
-        for name, key, grammar in found
+        for place, (name, key, grammar) in found
     ]
 
 

@@ -42,7 +42,7 @@ def advice_json(advice: Advice, page: Path) -> dict[str, Any]:
     return {
         "sentence": answer.sentence,
         "sure": answer.sure,
-        "certainty": [*answer.certainty, *advice.notes],
+        "certainty": [*answer.certainty, *advice.on_requests, *advice.notes],
         "best": answer.best.name if answer.best is not None else None,
         "engine": advice.engine,
         "engine_option": advice.engine_option,
@@ -93,7 +93,7 @@ def _parts(advice: Advice, page: str, console: Console) -> Iterator[tuple[list[s
     answer = advice.answer
     option = advice.engine_option
     chosen = [f"{choice_of(advice.engine, answer.is_recommended)} {option}"] if option else []
-    yield [one_line(answer.sentence), *chosen], False
+    yield [one_line(answer.sentence), *chosen, *advice.on_requests], False
     lead = [*answer.certainty[:1], *answer.doubts, *advice.notes, f"The tokenizer is {advice.vocabulary}."]
     rest = [said for said in answer.certainty if said not in lead]
     sure = f"How sure: {answer.sure}. {' '.join(lead)}"

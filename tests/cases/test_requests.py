@@ -11,6 +11,7 @@ import pytest
 from request_bodies import CITY, FORM, UNNAMED, WEATHER, read
 
 from harness.cases.answer_forms import PLACES
+from harness.cases.case import OF_TOOL
 from harness.cases.requests import BODIES, WRAPPERS
 from harness.cli.main import main
 from harness.errors import BadInput
@@ -153,6 +154,7 @@ def test_what_an_answer_is_held_to_is_a_case(place: str, tmp_path: Path) -> None
         assert case.grammar.dialect == dialect
         assert (text if dialect in ("regex", "ebnf", "lark") else json.loads(text)) == wanted
         assert case.name == ("answer" if "answer" in json.dumps(given) else "request")
+        assert case.asked_at == place
         assert read(tmp_path, request(place, None) | {"tools": [WEATHER]})[0].name == "weather"
 
 
@@ -233,6 +235,7 @@ TOOLS: dict[str, Any] = {
 def test_tools_are_found_wherever_requests_have_them(form: str, tmp_path: Path) -> None:
     (case,) = read(tmp_path, TOOLS[form])
     assert (case.name, json.loads(case.grammar.text)) == ("weather", CITY)
+    assert case.asked_at == OF_TOOL
 
 
 UNCHOSEN: dict[str, dict[str, Any]] = {

@@ -12,9 +12,11 @@ from harness.backend.describe import Description, catalogue
 from harness.backend.installed import installed_backends
 from harness.backend.vocabulary.fetched import EVERY
 from harness.cases.models import NAMED
-from harness.cases.suite import find_suite, refuse_unreadable
+from harness.cases.suite import find_suite
+from harness.diagnose.advise.asked import Asked, asked_of
 from harness.diagnose.advise.engines import Offer, offer_of
 from harness.diagnose.advise.max_tokens import CaseBudget, largest_budget
+from harness.diagnose.advise.notes import on_requests, stand_ins, untried
 from harness.diagnose.advise.rewritten import Answers, Change, rewritten
 from harness.diagnose.advise.stored import WHOSE, StoredAdvice, stored_advice, verb_for, write_advice
 from harness.diagnose.advise.unsatisfiable import unsatisfiable_of
@@ -62,6 +64,10 @@ class Advice:
     """The names of the schemas that no document fits; no rewrite was looked for."""
     endless: tuple[str, ...]
     """For each backend, whether an output can go on until its tokens are used up, and in what."""
+    asked: Asked
+    """What the user's own cases are asked for as."""
+    has_schemas: bool
+    """Is a case a JSON Schema?"""
     budget: CaseBudget | None
     """The case whose outputs take the most tokens at least; None where no case has a reference."""
 
@@ -94,33 +100,13 @@ class Advice:
     @property
     def notes(self) -> tuple[str, ...]:
         """Returns what a reader must know of how the engine was stood in for, in sentences."""
-        if self.offer is None:
-            return ()
-        tried = {arm_name(backend) for backend in self.answer.backends}
-        known = {arm.partition(":")[0] for arm in self.offer.arms}
-        besides = [
-            f"{name} has options of its own, for which no option of {self.engine} is known."
-            if name.partition(":")[0] in known
-            else f"{name} was tried by itself, not through {self.engine}."
-            if self.offer.are_wrappers
-            else f"{name} is no backend of {self.engine}."
-            for name in sorted(tried - self.offer.arms.keys())
-        ]
-        if not any(name.partition(":")[0] in known for name in tried):
-            return tuple(besides)
-        behind = (
-            f"The backends are {self.engine}'s own wrapper classes, with the libraries installed here."
-            if self.offer.are_wrappers
-            else f"The backends are the libraries that {self.engine} has, as installed here, with the "
-            "settings that it gives them, and not its own wrappers, which refuse and break more: "
-            "docs/engines.md says how to install those."
-            if self.offer.has_wrappers
-            else f"What was tried is the grammar code that {self.engine} runs, as a library has it here."
-        )
-        # Who names backends leaves others out, whether these are installed or not.
-        are_missing = self.offer.missing and not self.offer.are_wrappers and self.offer.arms.keys() <= tried
-        missing = [f"Not installed, so not tried: {', '.join(self.offer.missing)}."] if are_missing else []
-        return (behind, *missing, *besides)
+        tried = [arm_name(backend) for backend in self.answer.backends]
+        return tuple(stand_ins(self.engine, self.offer, tried, self.has_schemas))
+
+    @property
+    def on_requests(self) -> tuple[str, ...]:
+        """Returns what the engine makes of the user's tools and requests, in sentences."""
+        return tuple(on_requests(self.engine, self.offer, self.asked))
 
     @property
     def stored(self) -> StoredAdvice:
@@ -128,13 +114,14 @@ class Advice:
         return StoredAdvice(
             self.engine,
             self.engine_option,
-            self.notes,
+            (*self.on_requests, *self.notes),
             self.changes,
             self.unchanged,
             self.answer.is_recommended,
             self.not_looked_at,
             self.with_all,
             self.unsatisfiable,
+            untried(self.engine, self.offer),
         )
 
 
@@ -172,8 +159,8 @@ def advise(
         stored_advice(out)  # raises: a file of this name that is not ours is not overwritten
     # A mistake in a source is told before all backends are looked at; one of a model, by the run.
     names = [source for source in sources if Path(source).exists() or not NAMED.fullmatch(source)]
-    refuse_unreadable(find_suite(source_of(name)) for name in names)
-    offer = offer_of(engine, catalogue()) if engine else None
+    asked = asked_of(find_suite(source_of(name)) for name in names)
+    offer = offer_of(engine, catalogue(), for_tools=asked.tools > 0) if engine else None
     if backends:
         arms = offer.as_set(backends) if offer else backends
     else:
@@ -195,7 +182,9 @@ def advise(
     folder, described = _walked(request, say, report)
     with named_by_errors(folder, out is None):
         endless = Endless(arm_names(read_info(folder).arms))
-        answer, _, _ = read_answered(folder, endless.add, verb=verb_for(engine), whose=WHOSE)
+        answer, _, _ = read_answered(
+            folder, endless.add, verb=verb_for(engine), whose=WHOSE, untried=untried(engine, offer)
+        )
         cases = [(suite, case) for suite, _, case in read_cases(folder)]
         unsatisfiable = unsatisfiable_of(cases, say)
         changes, unchanged, not_looked_at = rewritten(
@@ -219,6 +208,8 @@ def advise(
             not_looked_at,
             tuple(case.name for _, case in unsatisfiable),
             tuple(endless.sentences()),
+            asked,
+            any(case.grammar.dialect == "json_schema" for _, case in cases),
             largest_budget([case for _, case in cases], vocabulary),
         )
         write_advice(folder, advice.stored)

@@ -3,11 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.backend.registry import parse_spec, parse_specs
 from harness.errors import BadInput, did_you_mean
+from harness.shape import shaped
+
+
+@dataclass(frozen=True)
+class EngineFacts:
+    """What an adapter says of an engine beside its backends (`Adapter.engine_facts`)."""
+
+    release: str = ""
+    """The release of which it is said, such as `engine 1.2`."""
+    tool_backends: dict[str, str] = field(default_factory=dict)
+    """The only backends that take the engine's tool calls, each with the options for them; empty where that
+    is no matter of the backend."""
+    of_tools: str = ""
+    """What the engine makes of tools, in sentences."""
+    of_schemas: str = ""
+    """What holds of JSON Schemas alone, in sentences."""
+    unread: tuple[str, ...] = ()
+    """How those fields of requests begin that hold an answer to something, and that the engine ignores."""
+    instead: str = ""
+    """What to write in their place."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +44,9 @@ class Offer:
     them."""
     has_wrappers: bool = True
     """Does the engine have wrapper classes that an adapter stands for, whether installed or not?"""
+    facts: EngineFacts = field(default_factory=EngineFacts)
+    is_for_tools: bool = False
+    """Are the arms the only ones that take the engine's tool calls?"""
 
     def as_set(self, backends: str) -> str:
         """Returns the backends as the engine sets them: one of its libraries that is named without options
@@ -41,9 +64,21 @@ def engines(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     return sorted({engine for entry in entries for engine in entry["engines"]})
 
 
-def offer_of(engine: str, entries: Sequence[Mapping[str, Any]]) -> Offer:
-    """Returns what the engine offers with the backends that are installed. Raises BadInput where that is
-    nothing.
+def facts_of(engine: str, entries: Sequence[Mapping[str, Any]]) -> EngineFacts:
+    """Returns what an adapter of the catalogue says of the engine; nothing where none does. Raises
+    BadInput."""
+    for entry in entries:
+        if engine in entry["engine_facts"]:
+            try:
+                return shaped(EngineFacts, entry["engine_facts"][engine])
+            except ValueError as error:
+                raise BadInput(f"{entry['name']}: engine_facts of {engine}: {error}") from error
+    return EngineFacts()
+
+
+def offer_of(engine: str, entries: Sequence[Mapping[str, Any]], *, for_tools: bool = False) -> Offer:
+    """Returns what the engine offers with the backends that are installed; `for_tools`, only what takes its
+    tool calls, where that is not all. Raises BadInput where that is nothing.
 
     Where the engine's own wrappers are installed they are taken, for they refuse and break what the libraries
     behind them do not; otherwise the libraries are. An adapter of the engine's own distribution is a wrapper.
@@ -62,10 +97,17 @@ def offer_of(engine: str, entries: Sequence[Mapping[str, Any]]) -> Offer:
     missing: list[str] = []
     missing_wrappers: list[str] = []
     has_wrappers = False
+    facts = facts_of(engine, entries)
+    is_for_tools = for_tools and bool(facts.tool_backends)
     for entry in entries:
         is_wrapper = entry["distribution"] == engine
-        for options, chosen in entry["engines"].get(engine, {}).items():
-            has_wrappers |= is_wrapper
+        of_engine = entry["engines"].get(engine, {})
+        has_wrappers |= is_wrapper and bool(of_engine)
+        if is_for_tools:
+            name = entry["name"]
+            takes_tools = name in facts.tool_backends
+            of_engine = {facts.tool_backends[name]: "".join(of_engine.values())} if takes_tools else {}
+        for options, chosen in of_engine.items():
             if entry["problem"] or not entry["version"]:
                 (missing_wrappers if is_wrapper else missing).append(entry["name"])
             else:
@@ -73,8 +115,15 @@ def offer_of(engine: str, entries: Sequence[Mapping[str, Any]]) -> Offer:
                 (wrappers if is_wrapper else libraries)[arm] = chosen
     if not wrappers and not libraries:
         raise BadInput(
-            f"no backend of {engine} is installed here "
+            f"no backend of {engine}{' that takes its tool calls' * is_for_tools} is installed here "
             f"({', '.join(dict.fromkeys([*missing_wrappers, *missing]))}); "
             "`grammarbench list backends` says how to install them"
         )
-    return Offer(wrappers or libraries, bool(wrappers), tuple(dict.fromkeys(missing)), has_wrappers)
+    return Offer(
+        wrappers or libraries,
+        bool(wrappers),
+        tuple(dict.fromkeys(missing)),
+        has_wrappers,
+        facts,
+        is_for_tools,
+    )

@@ -61,6 +61,8 @@ class StoredAdvice:
 
     unsatisfiable: tuple[str, ...] = ()
     """The names of the schemas that no document fits."""
+    untried: str = ""
+    """What of the engine was not tried, as a clause, because of which the answer is not sure."""
 
     @property
     def no_document(self) -> str:

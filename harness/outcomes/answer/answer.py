@@ -84,10 +84,10 @@ def read_answer(run: Path, *, verb: str = "Use", whose: str = "the") -> Answer:
 
 
 def read_answered(
-    run: Path, *takers: Callable[[Row], None], verb: str = "Use", whose: str = "the"
+    run: Path, *takers: Callable[[Row], None], verb: str = "Use", whose: str = "the", untried: str = ""
 ) -> tuple[Answer, list[ArmSummary], Compiles]:
     """Returns what the run answers, and its arms and compiles; every taker is given each row too, so that the
-    rows are read once. Raises BadInput."""
+    rows are read once. The words are as in `answer_of`. Raises BadInput."""
     info = read_info(run)
     proofs, compiles = Proofs(), Compiles(info.timeout_s)
     rows = each_taken_in(read_rows(run), proofs.add, compiles.add, *takers)
@@ -99,6 +99,7 @@ def read_answered(
         info.vocabulary_sizes,
         verb=verb,
         whose=whose,
+        untried=untried,
         is_complete=read_end(run) is not None,
     )
     return answer, arms, compiles
@@ -111,12 +112,14 @@ def answer_of(
     *,
     verb: str = "Use",
     whose: str = "the",
+    untried: str = "",
     is_complete: bool,
 ) -> Answer:
     """Returns the answer about the backends, on the largest vocabulary: smaller ones are for tests.
 
-    `verb` begins the sentence ("Use", "Set"); `whose` stands before the number of cases ("the", "your").
-    Without `is_complete` a run is not whole, and nothing is recommended.
+    `verb` begins the sentence ("Use", "Set"); `whose` stands before the number of cases ("the", "your");
+    `untried` is a clause about what was not tried, though the answer is about it, and so is not sure. Without
+    `is_complete` a run is not whole, and nothing is recommended.
     """
     walked = [backend for backend in backends if backend.cases] or backends
     names = list(dict.fromkeys(backend.vocabulary for backend in walked))
@@ -152,10 +155,10 @@ def answer_of(
         others=tuple(backend for backend in backends if backend.vocabulary != chosen),
         risks=tuple(_risks(chosen_ones)[:MOST_RISKS]),
         risks_elsewhere=tuple(_risks(others)[:MOST_RISKS]),
-        sure=sure(best, judged, proofs, lost),
-        certainty=tuple(grounds(best, ordered, proofs, noun)),
+        sure=sure(best, judged, proofs, lost, untried),
+        certainty=tuple(grounds(best, ordered, proofs, noun, untried)),
         doubts=(
-            *why_not_surer(best, judged, proofs, lost, noun),
+            *why_not_surer(best, judged, proofs, lost, noun, untried),
             *unchecked(judged),
             *unfinished(ordered, proofs, noun),
         )

@@ -42,15 +42,19 @@ sure."""
 
 
 def sure(
-    best: BackendAnswer | None, judged: Sequence[BackendAnswer], proofs: Proofs, lost: Collection[CaseKey]
+    best: BackendAnswer | None,
+    judged: Sequence[BackendAnswer],
+    proofs: Proofs,
+    lost: Collection[CaseKey],
+    untried: str = "",
 ) -> str:
     """Returns how sure the answer is for these cases: by the share of them that was judged and lost on none
     of the backends, and by whether the best one is ahead in these by more than one case. It is high only
-    where all had the same limits, the masks of enough of the best one's cases were compared, and its checks
-    were all made but in a few."""
+    where all had the same limits, the masks of enough of the best one's cases were compared, its checks were
+    all made but in a few, and nothing is left `untried` that the answer is about too."""
     if best is None:
         return NOTHING["known"]
-    if not any(_lacks(best, judged, proofs, lost, "case")):
+    if not untried and not any(_lacks(best, judged, proofs, lost, "case")):
         return "high"
     measured = best.without(lost)
     share = measured.counts.judged / best.counts.cases
@@ -59,10 +63,16 @@ def sure(
 
 
 def why_not_surer(
-    best: BackendAnswer, judged: Sequence[BackendAnswer], proofs: Proofs, lost: Collection[CaseKey], noun: str
+    best: BackendAnswer,
+    judged: Sequence[BackendAnswer],
+    proofs: Proofs,
+    lost: Collection[CaseKey],
+    noun: str,
+    untried: str = "",
 ) -> Iterator[str]:
-    """Yields a sentence that says why the answer is not sure (`high`); nothing where it is."""
-    if lacks := list(_lacks(best, judged, proofs, lost, noun)):
+    """Yields a sentence that says why the answer is not sure (`high`); nothing where it is. `untried` is a
+    clause for it about what was not tried."""
+    if lacks := [*_lacks(best, judged, proofs, lost, noun), *([untried] if untried else [])]:
         yield f"The answer is not surer, because {listed(lacks)}."
 
 
@@ -102,9 +112,14 @@ def _compared(backend: BackendAnswer, proofs: Proofs) -> set[CaseKey]:
 
 
 def grounds(
-    best: BackendAnswer | None, backends: Sequence[BackendAnswer], proofs: Proofs, noun: str
+    best: BackendAnswer | None,
+    backends: Sequence[BackendAnswer],
+    proofs: Proofs,
+    noun: str,
+    untried: str = "",
 ) -> Iterator[str]:
-    """Yields what the answer rests on; `backends` are all that were tried, the best first."""
+    """Yields what the answer rests on; `backends` are all that were tried, the best first. `untried` is as in
+    `why_not_surer`."""
     if best is None:
         yield from _why_nothing(backends, proofs, noun)
         return
@@ -126,7 +141,7 @@ def grounds(
         f"{'was' if total == 1 else 'were'} judged"
         f"{f'{whose}, by {listed(by)}' if by else ''}."
     )
-    yield from why_not_surer(best, judged, proofs, lost_to_us(backends), noun)
+    yield from why_not_surer(best, judged, proofs, lost_to_us(backends), noun, untried)
     if places := _places(judged, proofs):
         yield (
             f"At {counted(sum(places.values()), 'place')} in {counted(len(places), noun)} the whole "

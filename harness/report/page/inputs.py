@@ -185,7 +185,7 @@ class Inputs:
         sizes = {name: size for run in self.runs for name, size in run.info.vocabulary_sizes.items()}
         tell = partial(answer_of, backends, together(proofs), sizes, is_complete=not self.incomplete_runs)
         advice = stored_advice(self.runs[0].folder) if len(self.runs) == 1 else None
-        return tell() if advice is None else tell(verb=advice.verb, whose=WHOSE)
+        return tell() if advice is None else tell(verb=advice.verb, whose=WHOSE, untried=advice.untried)
 
     @property
     def incomplete_runs(self) -> dict[str, str]:
