@@ -132,6 +132,15 @@ def test_an_exception_for_what_no_engine_hands_over_is_no_break(
     ]
 
 
+def test_a_sum_of_calls_that_is_too_long_is_not_told_as_a_call_without_an_answer(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    spent = "its calls had taken 12.3 s together after token 4 of 9; 30 s are allowed for a case"
+    slow = {"status": "timeout", "phase": "walk", "accepted": None, "text": spent}
+    (risk,) = _answer(synthetic, tmp_path, [{}, slow]).risks
+    assert risk.sentence == f"alpha takes too long: {spent}."
+
+
 def test_of_equally_many_wrong_cases_those_that_are_wrong_aloud_weigh_less(
     synthetic: ModuleType, tmp_path: Path
 ) -> None:

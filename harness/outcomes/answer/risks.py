@@ -70,7 +70,7 @@ def _risk_sentence(state: CaseState, names: str, ending: str, proof: Proof | Non
         shown = f"`{document}`, which is valid." if document else f"valid output: {said}"
         return f"{names} refuse{ending} {shown}"
     if state == CaseState.TOO_SLOW:
-        return f"{names} did not answer within the time limit{f': {said}' if said else '.'}"
+        return f"{names} take{ending} too long{f': {said}' if said else '.'}"
     if state == CaseState.BREAKS:
         return f"{names} break{ending}{f': {said}' if said else '.'}"
     if proof and proof.constraint in DESCRIPTIONS:
