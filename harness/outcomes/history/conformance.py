@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ from harness.errors import BadInput, Incomplete
 from harness.outcomes.case_state import CaseState
 from harness.outcomes.history.files import NewFile, read_lines
 from harness.outcomes.history.measurements import new_file
-from harness.outcomes.outcome import CaseRows
+from harness.outcomes.new_checks import MadeChecks, in_words, with_row
+from harness.outcomes.outcome import CaseRows, faults
 from harness.rows.again import how_to_complete
 from harness.rows.row import OUT_OF_TIME, Row
 from harness.rows.sample import sample_of
@@ -63,17 +65,28 @@ class SuiteHistory:
     vocabulary: str
     suite: str
     work: str
-    """A digest of what must be equal for two of these to be comparable: cases, vocabulary, effort, checks,
-    seed."""
+    """A digest of what must be equal for two of these to be comparable: cases, vocabulary, effort, checks
+    that were asked for, seed. The checks that GrammarBench had to make are in `checks`."""
     features: Mapping[str, Counts]
     sample: str = ""
     """Says what the run left out: which sample of its suites it walked, and which checks it made. It is
     empty if the run walked them whole with all checks, and in histories that do not tell."""
+    checks: Mapping[str, int] | None = None
+    """The checks that were made in every case, with the number of cases that fail each; None where the run
+    made none, and in histories from before this field."""
 
     @property
     def made_checks(self) -> bool:
         """Did the run make checks? Where a history does not tell, it did."""
         return NO_CHECKS not in self.sample
+
+    def is_comparable(self, other: SuiteHistory) -> bool:
+        """Were both run on the same work, with the same checks as far as they tell?"""
+        return self.work == other.work and not self.checks_apart(other)
+
+    def checks_apart(self, other: SuiteHistory) -> set[str]:
+        """Returns the checks that only one of the two has; none where one does not tell."""
+        return set() if self.checks is None or other.checks is None else {*self.checks} ^ {*other.checks}
 
 
 @dataclass(frozen=True)
@@ -133,7 +146,9 @@ def outcomes_file(history: Path, folder: Path) -> NewFile:
         "sample": "; ".join(filter(None, (sample_of(info), "" if info.effort != 0 else NO_CHECKS))),
     }
     lines: list[dict[str, Any]] = [header]
-    for (backend, version, options, vocabulary, suite), features in _fold(read_rows(folder)).items():
+    checks: dict[tuple[str, ...], _Checks] = {}
+    for key, features in _fold(read_rows(folder), checks).items():
+        backend, version, options, vocabulary, suite = key
         of_suite, of_vocabulary = info.suites.get(suite, {}), info.vocabularies.get(vocabulary, {})
         work = [
             suite,
@@ -153,20 +168,43 @@ def outcomes_file(history: Path, folder: Path) -> NewFile:
             "vocabulary": vocabulary,
             "suite": suite,
         }
-        lines.append(
-            of_arm
-            | {"work": hashlib.sha256(json.dumps(work).encode()).hexdigest()[:12], "features": features}
-        )
+        of_arm["work"] = hashlib.sha256(json.dumps(work).encode()).hexdigest()[:12]
+        made = checks[key].failed()
+        lines.append(of_arm | {"features": features} | ({} if made is None else {"checks": made}))
     if len(lines) == 1:
         raise BadInput(f"{folder}: this run has no rows; there is nothing for a history")
     return new_file(history / FOLDER, info.started, info.run, lines)
 
 
-def _fold(rows: Iterable[Row]) -> dict[tuple[str, ...], dict[str, dict[str, int]]]:
+@dataclass
+class _Checks:
+    """The checks of one arm on one suite."""
+
+    made: MadeChecks = field(default_factory=MadeChecks)
+    cases: Counter[str] = field(default_factory=Counter)
+    """How many cases fail each."""
+
+    def add(self, row: Row) -> None:
+        """Takes in one row."""
+        self.made = with_row(self.made, row)
+        self.cases.update({fault.finding.check for fault in faults(row) if fault.fails and fault.finding})
+
+    def failed(self) -> dict[str, int] | None:
+        """Returns how many cases fail each check that was made in all of them; None where that is not
+        known."""
+        made = self.made.always
+        return None if made is None else {name: self.cases[name] for name in sorted(made)}
+
+
+Folded = dict[tuple[str, ...], dict[str, dict[str, int]]]
+
+
+def _fold(rows: Iterable[Row], checks: dict[tuple[str, ...], _Checks] | None = None) -> Folded:
     """Returns the number of cases by backend, version, options, vocabulary and suite, then by feature and
-    state."""
+    state; notes their checks in `checks`."""
     cases: dict[tuple[str, ...], tuple[set[str], CaseRows]] = {}
     hurried = set()
+    checks = {} if checks is None else checks
     for row in rows:
         key: tuple[str, ...] = (
             row.backend,
@@ -179,9 +217,10 @@ def _fold(rows: Iterable[Row]) -> dict[tuple[str, ...], dict[str, dict[str, int]
         tags, case_rows = cases.setdefault(key, (set(), CaseRows()))
         tags.update(row.tags)
         case_rows.add(row)
+        checks.setdefault(key[:-1], _Checks()).add(row)
         if OUT_OF_TIME in row.checks.values():
             hurried.add(key)
-    folded: dict[tuple[str, ...], dict[str, dict[str, int]]] = {}
+    folded: Folded = {}
     for key, (tags, case_rows) in cases.items():
         state = case_rows.state.value
         counted = [state]
@@ -239,15 +278,45 @@ def releases(histories: Iterable[SuiteHistory]) -> list[SuiteHistory]:
 
 
 def successive(histories: Iterable[SuiteHistory]) -> Iterator[tuple[SuiteHistory, SuiteHistory]]:
-    """Yields each release behind the release before it that was run on the same work."""
+    """Yields each release behind the release before it that was run on the same work and with the same
+    checks; a run of which no history tells the checks stands beside those of any."""
+    for group in _of_one_work(histories):
+        sets = dict.fromkeys(frozenset(one.checks) for one in group if one.checks is not None)
+        pairs: dict[tuple[int, int], tuple[SuiteHistory, SuiteHistory]] = {}
+        for made in sets or [None]:
+            alike = [one for one in group if one.checks is None or frozenset(one.checks) == made]
+            pairs |= {(id(before), id(after)): (before, after) for before, after in pairwise(releases(alike))}
+        yield from pairs.values()
+
+
+def _of_one_work(histories: Iterable[SuiteHistory]) -> Iterator[list[SuiteHistory]]:
+    """Yields what was run of one arm on the same work, the oldest first."""
 
     def key(history: SuiteHistory) -> tuple[str, ...]:
         return history.backend, history.options, history.vocabulary, history.suite, history.work
 
-    for _, group in groupby(
-        sorted(histories, key=lambda history: (key(history), history.time, history.run)), key=key
-    ):
-        yield from pairwise(releases(group))
+    ordered = sorted(histories, key=lambda history: (key(history), history.time, history.run))
+    for _, group in groupby(ordered, key=key):
+        yield list(group)
+
+
+def not_compared(histories: Iterable[SuiteHistory]) -> Iterator[str]:
+    """Yields a line for each release whose last run is not compared with that of the release before it,
+    because only one of the two has some checks; and one where a history does not tell these."""
+    for group in _of_one_work(histories):
+        for before, after in pairwise(releases(group)):
+            what = f"{arm(after)} {after.version} on {after.suite} is"
+            for here, there in ((after, before), (before, after)):
+                alone = {} if here.checks is None or there.checks is None else here.checks
+                if alone := {
+                    name: cases for name, cases in alone.items() if name not in (there.checks or ())
+                }:
+                    made = f"{counted(len(alone), 'check')} {'was' if len(alone) == 1 else 'were'} made"
+                    why = f"{made} of {here.version} only ({in_words(alone)})"
+                    yield f"{what} not compared with {before.version}: {why}"
+            if (after.checks is None) != (before.checks is None) and after.made_checks and before.made_checks:
+                unknown = (before if before.checks is None else after).version
+                yield f"{what} compared with {before.version}, but which checks {unknown} had is not known"
 
 
 def steps(histories: Iterable[SuiteHistory]) -> list[FeatureChange]:
@@ -282,4 +351,5 @@ def histories_text(history: Path) -> str:
     for loss in losses(histories):
         what = f"{arm(loss.after)} {loss.after.version} on {loss.after.suite}: {loss.feature or 'all cases'}"
         lines.append(f"  lost        {what}: at least {loss.lost} fewer work than in {loss.before.version}")
+    lines += [f"  checks      {line}" for line in not_compared(histories)]
     return "\n".join(lines)

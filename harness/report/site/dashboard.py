@@ -124,6 +124,7 @@ def site(folder: Path) -> dict[str, bytes]:
             ),
             changes=[(change, day(change.time), short(change.title, 200)) for change in changes[:CHANGES]],
             changes_left_out=len(changes[CHANGES:]),
+            not_compared=[short(line, 600) for line in conformance.not_compared(histories)],
             places=[_place(*machine) for machine in measured],
             matrices=features.matrices(
                 histories,
@@ -319,7 +320,7 @@ def _latest(
     for key, group in groupby(sorted(histories, key=features.key_of), key=features.key_of):
         *before, history = conformance.releases(group)
         last[key] = history
-        if any(one.work == history.work for one in before):
+        if any(one.is_comparable(history) for one in before):
             has_before.add(key)
         there = newest.get((history.backend, history.options))
         if there is None or (release(history.version), instant(history.time)) > (

@@ -54,7 +54,7 @@ class FeatureColumn:
     version: str
     day: str
     is_other_work: bool
-    """Its cases, vocabulary, effort or seed are not those of the column before."""
+    """Its cases, vocabulary, effort, checks or seed are not those of the column before."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,8 @@ def _matrix(shown: Sequence[SuiteHistory], left_out: int, anchor: str) -> Featur
         FeatureColumn(short(release.version, 24) or "–", day(release.time), False) for release in shown[:1]
     ]
     columns += [
-        FeatureColumn(short(b.version, 24) or "–", day(b.time), a.work != b.work) for a, b in pairwise(shown)
+        FeatureColumn(short(b.version, 24) or "–", day(b.time), not a.is_comparable(b))
+        for a, b in pairwise(shown)
     ]
     lines, always = [], []
     for name in sorted({name for release in shown for name in release.features}):
@@ -149,7 +150,7 @@ def _cell(history: SuiteHistory, before: SuiteHistory | None, feature: str) -> F
     )
     step = (
         FeatureChange(before, history, feature)
-        if before and before.work == history.work and feature in before.features
+        if before and before.is_comparable(history) and feature in before.features
         else None
     )
     return FeatureCell(works, cases, colour, others, step.lost if step else 0, step.won if step else 0)
