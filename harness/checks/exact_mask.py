@@ -11,6 +11,7 @@ import numpy as np
 from harness.backend.grammar import forced_token
 from harness.checks import MASKS
 from harness.checks.looking import name_of
+from harness.checks.never_text import NEVER_TEXT, never_text
 from harness.checks.readings import reading_of, readings
 from harness.checks.subject import Place, Subject
 from harness.oracle.automaton import DEAD, Automaton, NoOracle
@@ -58,7 +59,7 @@ def check_the_mask_is_exact(subject: Subject) -> Iterator[Finding]:
             )
 
 
-SURE = ("special_token", "empty_token", "canonical_only")
+SURE = ("special_token", "empty_token", "canonical_only", NEVER_TEXT)
 """Causes that are so in every reading of the grammar."""
 
 
@@ -109,6 +110,8 @@ def _known_cause(subject: Subject, place: Place, allowed: TokenSet, truth: Token
         and not lost_behind(subject, place, int(allowed.argmax()), different)
     ):
         return "canonical_only"
+    if not under.any() and {*never_text(subject, place, different)} == {*different}:
+        return NEVER_TEXT
     if partial and takes_the_characters(subject, place, allowed, truth, {*texts}):
         return "partial_utf8"
     if not under.any() and _passes_a_possible_end(subject, place, over):

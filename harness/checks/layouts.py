@@ -19,6 +19,7 @@ from harness.cases.plain_constants import text_with_plain_constants
 from harness.checks import MASKS
 from harness.checks.documents import Outputs, documents_of_case, mask_finding
 from harness.checks.exact_mask import ends_inside_a_character, lost_behind, takes_the_characters
+from harness.checks.never_text import NEVER_TEXT, never_text
 from harness.checks.subject import NotApplicable, Place, Subject
 from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.trie import TokenSet
@@ -42,6 +43,7 @@ of that format go on with them."""
 ALLOWED_BY = {
     "canonical_only": ": it forces one spelling in tokens of a text that is forced",
     "end_of_sequence": ": a document has ended",
+    NEVER_TEXT: ": it never takes these ids for text, and takes the same text in other tokens",
     "partial_utf8": ": they end inside a character",
     "whitespace": ": white space that its layout has",
     "escape": ": an escape that its layout has",
@@ -245,6 +247,9 @@ def _by_cause(shortfall: Shortfall) -> Iterator[tuple[str, list[int]]]:
     if asserts_format:
         yield ASSERTED_FORMAT, of_formats
         tokens = [token for token in tokens if not shortfall.of_formats[token]]
+    if unread := never_text(shortfall.subject, shortfall.place, tokens):
+        yield NEVER_TEXT, unread
+        tokens = sorted({*tokens} - {*unread})
     pieces = _pieces(shortfall, tokens)
     groups: dict[str, list[int]] = {}
     for token in tokens:

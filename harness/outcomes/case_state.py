@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from harness.checks import BACKEND_ERROR, category
+from harness.checks.never_text import NEVER_TEXT
 from harness.rows.row import Finding
 
 
@@ -87,9 +88,8 @@ WROTE_INVALID = frozenset(("invalid", "no_json"))
 """Causes of findings that show an output which the backend let through and the case forbids, unless they
 count tokens: a mask can also allow what is no JSON."""
 
-SAME_TEXT = frozenset(("canonical_only",))
-"""Causes of findings about tokens that are forbidden though another token writes the same text: no output is
-lost."""
+SAME_TEXT = frozenset(("canonical_only", NEVER_TEXT))
+"""Causes of findings about tokens that are forbidden though others write the same text: no output is lost."""
 
 HANDS_OVER = frozenset(("invalid_utf8_is_refused_at_once",))
 """Checks that begin a character which no output of the case needs, to see how it may go on. A model seldom
