@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,12 +15,13 @@ from small_schemas import small_schema
 
 from harness.backend.grammar import Grammar
 from harness.backend.process.service import Service
-from harness.cases.case import Case, case_id
+from harness.cases.case import Case, case_id, json_text
 from harness.cases.case_line import case_from_line, case_to_line
 from harness.cases.generated import differences as difference_module
 from harness.cases.generated.differences import differences
 from harness.cases.generated.documents import CLOCK_SECONDS, Document, documents_for
 from harness.cases.generated.generator import Generator
+from harness.cases.generated.right_texts import RIGHT_TEXTS
 from harness.cases.plain_constants import with_plain_constants
 from harness.cases.plan import PROFILES, write_plan
 from harness.cases.subschemas import ASSERTIONS, put
@@ -331,6 +333,83 @@ def test_no_document_depends_on_whether_formats_are_asserted(name: str, required
     for document in documents:
         for formats in (False, True):
             assert is_valid(grammar, document.content, assert_formats=formats) == document.valid, document
+
+
+def takes_formats(text: str, content: bytes) -> bool | None:
+    """Returns whether a document keeps the formats of a schema, by both validators."""
+    verdict = is_valid(Grammar("json_schema", text), content, assert_formats=True)
+    assert second_verdict(text, content, None, True)[0] == verdict
+    return verdict
+
+
+WITH_TAGS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "tags": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+        "price": {"type": "number", "multipleOf": 0.5},
+        "owner": {"type": "string", "not": {"const": "root"}},
+    },
+    "required": ["tags", "price", "owner"],
+}
+
+
+@pytest.mark.parametrize("name", ["date-time", "email", "uri", "uuid"])
+def test_a_document_that_breaks_a_keyword_is_not_refused_for_a_format_instead(name: str) -> None:
+    """Who ignores `uniqueItems` and asserts formats would be said to be right."""
+    when = {"type": "string", "format": name}
+    schema = {**WITH_TAGS, "required": ["when", *WITH_TAGS["required"]]}
+    schema["properties"] = {"when": when, **WITH_TAGS["properties"]}
+    documents = [each for each in documents_for(json.dumps(schema), None, False) if not each.valid]
+    broken = ("/properties/tags/uniqueItems", "/properties/price/multipleOf", "/properties/owner/not")
+    for place in broken:
+        (document,) = (each for each in documents if place in each.pointers)
+        assert takes_formats(json.dumps(without(schema, place)), document.content)
+        assert not is_valid(Grammar("json_schema", json.dumps(schema)), document.content)
+
+
+def test_a_format_keeps_what_is_asked_beside_it() -> None:
+    when = {"type": "string", "format": "date", "pattern": "^1999"}
+    schema = {"type": "array", "items": when, "minItems": 1, "maxItems": 1}
+    documents = [each for each in documents_for(json.dumps(schema), None, False) if not each.valid]
+    (two,) = (each.content for each in documents if "/maxItems" in each.pointers)
+    assert all(takes_formats(json.dumps(when), json_text(one).encode()) for one in json.loads(two))
+
+
+def test_a_document_with_a_wrong_format_is_better_than_none() -> None:
+    """What breaks this keyword has no right text: nothing is a date and has one character."""
+    schema = {"type": "array", "items": {"type": "string", "format": "date", "maxLength": 1}, "minItems": 1}
+    documents = documents_for(json.dumps({**schema, "contains": {"const": "b"}}), None, False)
+    assert any("/contains" in each.pointers and each.content == b'[""]' for each in documents)
+
+
+@pytest.mark.parametrize("name", [*RIGHT_TEXTS])
+def test_right_texts_have_their_format(name: str) -> None:
+    first, second = RIGHT_TEXTS[name]
+    schema = json.dumps({"type": "string", "format": name})
+    assert first != second and all(
+        takes_formats(schema, json_text(text).encode()) for text in (first, second)
+    )
+    assert not takes_formats(schema, b'"a b"')
+
+
+INTEGER = {"type": "integer"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "longer"),
+    [
+        ({"patternProperties": {"^x-": INTEGER}, "additionalProperties": False}, "^x-."),
+        ({"properties": {"x-abc": INTEGER}, "patternProperties": {"^x-": INTEGER}}, "^x-(?!abc$)."),
+        ({"patternProperties": {"^a$": False, "^[a-z]+$": INTEGER}}, "^..+"),
+        ({"additionalProperties": INTEGER}, "^..."),
+        ({"additionalProperties": INTEGER, "propertyNames": {"pattern": "^config\\."}}, "^config\\.."),
+        ({"propertyNames": {"pattern": "^[a-z]+$"}}, "^..."),
+    ],
+)
+def test_a_valid_document_has_a_name_that_is_longer_than_the_shortest(asked: Any, longer: str) -> None:
+    documents = documents_for(json.dumps({"type": "object", **asked}), None, False)
+    names = [name for each in documents if each.valid for name in json.loads(each.content)]
+    assert any(re.search(longer, name) for name in names)
 
 
 def test_a_plan_stores_the_documents_with_the_case(tmp_path: Path) -> None:

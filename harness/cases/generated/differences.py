@@ -15,6 +15,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from harness.cases.case import json_text
+from harness.cases.generated.longer_names import longer_names
 from harness.cases.subschemas import (
     ASKED_OF,
     ASSERTIONS,
@@ -144,7 +145,8 @@ def _differences(schema: Schema) -> Iterator[Difference]:
 
 def _visits(schema: Schema, path: Path, node: dict[str, Any], where: str) -> Iterator[Difference]:
     """Yields the valid documents in which the subschema is asked about a value, of each type that its
-    keywords are about; and one that has all its names, and one that has none of the optional ones."""
+    keywords are about; and one that has a name longer than it must be, one that has all its names, and one
+    that has none of the optional ones."""
     itself = as_it_is(schema)
     if path:
         yield Difference(f"{where} is there", path, itself, partial(_with_demand, schema, path, NEVER), True)
@@ -153,6 +155,9 @@ def _visits(schema: Schema, path: Path, node: dict[str, Any], where: str) -> Ite
         if keyword:
             refused = partial(_with_demand, schema, path, {"not": {"type": kind}})
             yield Difference(f"{where} is of type {kind}", (*path, keyword), itself, refused, True)
+    for place, make_demand in longer_names(node):
+        refused = partial(_with_demand_made, schema, path, make_demand)
+        yield Difference(f"{where} has a longer name", (*path, *place), itself, refused, True)
     names = list(node["properties"]) if isinstance(node.get("properties"), dict) else []
     required = node["required"] if isinstance(node.get("required"), list) else []
     optional = [name for name in names if name not in required]
@@ -250,6 +255,10 @@ def _without_item(schema: Schema, here: Path, number: int) -> Schema:
     """Returns the schema without one item of the list at this place."""
     items = at(schema, here)
     return put(schema, here, items[:number] + items[number + 1 :])
+
+
+def _with_demand_made(schema: Schema, path: Path, make_demand: Variant) -> Schema:
+    return _with_demand(schema, path, make_demand())
 
 
 def _with_demand_of(variant: Variant, path: Path, demand: Schema) -> Schema:

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeAlias
 
 from harness.backend.grammar import Grammar
 from harness.backend.layout import LAYOUTS, Layout
 from harness.cases.case import json_text
 from harness.cases.demands import URN, compound
 from harness.cases.generated.differences import Difference, as_it_is, differences
+from harness.cases.generated.right_texts import with_right_texts
 from harness.cases.plain_constants import with_plain_constants
 from harness.cases.subschemas import NEVER, Path, Schema, at, object_subschemas, pointer, put, subschemas
 from harness.oracle.automaton import Automaton, NoOracle
@@ -48,6 +49,8 @@ LEFT_OUT: tuple[frozenset[str], ...] = (
 )  # fmt: skip
 """Keywords without which documents are made where the schema has no automaton with them; whether a document
 is valid is for the validators to say then."""
+Readings: TypeAlias = tuple[bool, ...]
+"""Whether formats are asserted; with both, where backends may read the schema either way."""
 
 
 @dataclass(frozen=True)
@@ -83,18 +86,12 @@ def documents_for(schema_text: str, draft: str | None, asserts_formats: bool) ->
                 return documents
             if (wanted.pointer, wanted.valid) in served or not _stands(schema, wanted.path):
                 continue
-            number = stage.number_of(wanted, documents)
-            if number is None:
-                made = (each for each in stage.made(wanted) if stage.is_judged(wanted, each))
-                content = next(made, None)
-                if content is None:
-                    continue
-                contents = [document.content for document in documents]
-                if content not in contents:
-                    documents.append(Document(wanted.name, content, wanted.valid, (wanted.pointer,)))
-                    continue
-                number = contents.index(content)
-            documents[number] = _made_for(documents[number], wanted.pointer)
+            content = stage.found(wanted, [each.content for each in documents if each.valid == wanted.valid])
+            number = next((at for at, each in enumerate(documents) if each.content == content), None)
+            if number is not None:
+                documents[number] = _made_for(documents[number], wanted.pointer)
+            elif content is not None:
+                documents.append(Document(wanted.name, content, wanted.valid, (wanted.pointer,)))
     return documents
 
 
@@ -148,21 +145,41 @@ class _Maker:
         if stricter.schema is not self.schema and stricter._has_automaton():
             yield stricter
 
-    def number_of(self, wanted: Difference, documents: list[Document]) -> int | None:
-        """Returns the first of the documents that is already what is wanted; None if none is."""
-        for number, document in enumerate(documents):
-            if (
-                document.valid == wanted.valid
-                and self._takes(wanted.refused_text, document.content) is False
-                and self._takes(wanted.taken_text, document.content)
-            ):
-                return number
-        return None
+    def found(self, wanted: Difference, contents: list[bytes]) -> bytes | None:
+        """Returns the first of the documents that is already what is wanted, or a new one; None if none is
+        found. The given ones are all valid, or none is, as is wanted.
 
-    def is_judged(self, wanted: Difference, content: bytes) -> bool:
-        """Do both validators judge the document as wanted, and see what it differs in? Where the second one
-        has no answer, the first and the automaton do. Where formats are annotations, they do so with formats
-        asserted too, because there are backends that assert them."""
+        A document that breaks a keyword has, if such a one is found, the format wherever one is asked for,
+        also where formats are annotations: a backend that asserts them would refuse another one for these,
+        whatever it makes of the keyword.
+        """
+        both = self._readings()
+        if wanted.valid or len(both) == 1:
+            return self._found(wanted, contents, self.made(wanted, both), (self.asserts_formats,))
+        right = with_right_texts(wanted.taken, self.draft)
+        made = self.made(wanted, (True,)) if right is None else self.made(wanted, (False,), right)
+        return self._found(wanted, contents, made, both) or self._found(
+            wanted, contents, self.made(wanted, (False,)), (False,)
+        )
+
+    def _found(
+        self, wanted: Difference, contents: list[bytes], made: Iterator[bytes], differing: Readings
+    ) -> bytes | None:
+        """Returns such a document, one of those that there are or else one that is made, that differs in what
+        is wanted by these readings."""
+        for content in contents:
+            if all(
+                self._takes(wanted.refused_text, content, formats) is False
+                and self._takes(wanted.taken_text, content, formats)
+                for formats in differing
+            ):
+                return content
+        return next((content for content in made if self.is_judged(wanted, content, differing)), None)
+
+    def is_judged(self, wanted: Difference, content: bytes, differing: Readings) -> bool:
+        """Do both validators judge the document as wanted, and see what it differs in by these readings?
+        Where the second one has no answer, the first and the automaton do. Where formats are annotations,
+        they do so with formats asserted too, because there are backends that assert them."""
         grammar = Grammar("json_schema", self.text)
         try:
             agree = all(
@@ -172,37 +189,38 @@ class _Maker:
             )
         except Unjudgeable:
             return False
-        return (
-            agree
-            and self._takes(wanted.taken_text, content) is not False
-            and self._takes(wanted.refused_text, content) is not True
+        return agree and all(
+            self._takes(wanted.taken_text, content, formats) is not False
+            and self._takes(wanted.refused_text, content, formats) is not True
+            for formats in differing
         )
 
-    def made(self, wanted: Difference) -> Iterator[bytes]:
-        """Yields short documents that the one schema takes and the other refuses: the first without a look at
-        formats that are annotations, and, if another is asked for, one that has them."""
-        resources = {"taken": wanted.taken, "refused": wanted.refused}
+    def made(self, wanted: Difference, readings: Readings, taken: Schema | None = None) -> Iterator[bytes]:
+        """Yields for each reading, when it is asked for, a short document that the one schema takes by it and
+        the other refuses; `taken` stands in for the one where it is given."""
+        resources = {"taken": wanted.taken if taken is None else taken, "refused": wanted.refused}
         demands: list[Schema] = [{"$ref": f"{URN}taken"}, {"not": {"$ref": f"{URN}refused"}}]
         if wanted.valid and self.plain is not self.schema:
             # Whoever writes such a constant in another way is right too, and would be said to refuse it.
             resources["plain"] = self.plain
             demands.append({"$ref": f"{URN}plain"})
-        for formats in self._readings():
+        for formats in readings:
             # A copy would have to look through the schema for alternatives again.
             maker = self if formats == self.asserts_formats else replace(self, asserts_formats=formats)
             content = maker._short(resources, demands)
             if content is not None:
                 yield content
 
-    def _readings(self) -> tuple[bool, ...]:
+    def _readings(self) -> Readings:
         """Returns whether formats are asserted: as the case has it, and, where they are annotations and the
         schema may have some, with them asserted too."""
         annotated = not self.asserts_formats and "format" in self.text
         return (False, True) if annotated else (self.asserts_formats,)
 
-    def _takes(self, schema_text: str, content: bytes) -> bool | None:
-        """Does a schema take the document? None if the second validator, the fast one, cannot say."""
-        return second_verdict(schema_text, content, self.draft, self.asserts_formats)[0]
+    def _takes(self, schema_text: str, content: bytes, formats: bool) -> bool | None:
+        """Does a schema take the document, with formats asserted or not? None if the second validator, the
+        fast one, cannot say."""
+        return second_verdict(schema_text, content, self.draft, formats)[0]
 
     def _has_automaton(self) -> bool:
         try:
