@@ -141,6 +141,24 @@ def test_a_sum_of_calls_that_is_too_long_is_not_told_as_a_call_without_an_answer
     assert risk.sentence == f"alpha takes too long: {spent}."
 
 
+@pytest.mark.parametrize(
+    ("dialect", "documented", "said"),
+    [
+        ("regex", ("canonical_only", "regex_dialect_rust"), ["alpha has that of Rust's regex crate"]),
+        ("lark", ("regex_dialect_ecma", "regex_dialect_javascript"), ["alpha has that of JavaScript"]),
+        ("regex", ("unicode_version",), []),
+        ("json_schema", ("regex_dialect_rust",), []),
+    ],
+)
+def test_the_dialect_that_a_backend_states_as_its_own_is_told_where_a_case_is_a_regular_expression(
+    synthetic: ModuleType, tmp_path: Path, dialect: str, documented: tuple[str, ...], said: list[str]
+) -> None:
+    arm = replace(synthetic.ARMS[0], documented=documented)
+    answer = read_answer(_run(synthetic, tmp_path, [[{"dialect": dialect}]], [arm]))
+    lines = [line for line in answer.certainty if "dialect" in line]
+    assert [line.rpartition(": ")[2] for line in lines] == [f"{each}." for each in said]
+
+
 def test_of_equally_many_wrong_cases_those_that_are_wrong_aloud_weigh_less(
     synthetic: ModuleType, tmp_path: Path
 ) -> None:

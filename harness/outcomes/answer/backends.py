@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from harness.backend.arm import arm_names
+from harness.backend.arm import arm_names, version_key
+from harness.oracle.readings import DIALECT
 from harness.outcomes.answer.cases import CaseAnswer, CaseKey, Proofs, distinct
 from harness.outcomes.case_state import CaseState
 from harness.outcomes.controls import controls
@@ -14,6 +15,13 @@ from harness.outcomes.outcome import Counts, counts_of_states
 from harness.outcomes.slow_compiles import Compile, Compiles
 from harness.outcomes.summary import ArmKey, ArmSummary, common_solved
 from harness.rows.row import RunInfo
+
+READERS = {
+    f"{DIALECT}rust": "Rust's regex crate",
+    f"{DIALECT}ecma": "JavaScript",
+    f"{DIALECT}javascript": "JavaScript",
+}
+"""Whose reading of regular expressions a backend states as its own, by the cause that it documents."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +87,9 @@ class BackendAnswer:
     checked: Checked = Checked()
     inputs: frozenset[tuple[str, str]] = frozenset()
     """The suites and the vocabulary that it was tried on, each with the digest of what it holds."""
+    reads_as: str = ""
+    """As whose its regular expressions are read, where it says so and another reading may differ (`READERS`);
+    else empty."""
     limits: str = ""
     """The time and the memory that a case might take, and the seed where one drew what the checks looked
     at."""
@@ -169,6 +180,7 @@ def backends_of(
         of_run = arm_names(info.arms)
         names = [of_run[arm.key[:3]] for arm in arms]
     shared = _solved_by_all(arms, floors | lenient)
+    documented = {version_key(arm): arm.documented for arm in info.arms}
     made = []
     for arm, name in zip(arms, names, strict=True):
         per_token, first_mask = tbm(arm), ttfm(arm)
@@ -197,6 +209,7 @@ def backends_of(
                 accepted=proofs.enforcing.accepted(arm.key),
                 checked=checked,
                 inputs=_inputs(arm, info),
+                reads_as=next(filter(None, map(READERS.get, documented.get(arm.key[:3], ()))), ""),
                 limits=limits,
             )
         )

@@ -155,6 +155,8 @@ def grounds(
         rest = "" if held[best.name] else f", and {best.name} was not seen to"
         enforce = "enforces" if len(by) == 1 else "enforce"
         yield f"JSON Schema leaves open whether `format` restricts a string. {listed(by)} {enforce} it{rest}."
+    if proofs.dialects & {"regex", "lark"}:
+        yield from _readings(judged)
     if best.counts.not_judged:
         yield (
             f"{counted(best.counts.not_judged, noun)} could not be judged, though {best.name} compiles "
@@ -179,6 +181,23 @@ def grounds(
         where = " of those that could be measured with both" if lost else ""
         yield f"{one.name} and {other.name} differ in {counted(len(differ), noun)}{where}."
     yield f"A {noun} that works showed no fault here; that is no proof for outputs that were not tried."
+
+
+def _readings(judged: Sequence[BackendAnswer]) -> Iterator[str]:
+    """Yields how the backends read regular expressions; nothing where none states a reading as its own."""
+    by_reader: dict[str, list[str]] = {}
+    for backend in judged:
+        if backend.reads_as:
+            by_reader.setdefault(backend.reads_as, []).append(backend.name)
+    said = [
+        f"{listed(names)} {'has' if len(names) == 1 else 'have'} that of {reader}"
+        for reader, names in by_reader.items()
+    ]
+    if said:
+        yield (
+            "A regular expression may mean something else in another dialect, such as the digits that `\\d` "
+            f"takes, and no backend is blamed for its own: {listed(said)}."
+        )
 
 
 def _places(judged: Sequence[BackendAnswer], proofs: Proofs) -> dict[CaseKey, int]:
