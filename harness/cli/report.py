@@ -6,8 +6,9 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.cli.command import Verbs, add_command
 from harness.cli.output import emit
@@ -15,6 +16,10 @@ from harness.cli.table import tell_of_parts
 from harness.cli.values import names
 from harness.errors import INCOMPLETE, OK, BadInput, did_you_mean
 from harness.text import one_line
+
+if TYPE_CHECKING:
+    from harness.outcomes.result import Result
+    from harness.report.page.inputs import Inputs
 
 HTML = "html"
 """The form that is a page for people. The forms of harness/report/paper are for a paper, and every other form
@@ -62,8 +67,8 @@ def add(verbs: Verbs) -> None:
         "--against",
         type=Path,
         metavar="BASE",
-        help="a run's folder or a file of expected outcomes, as in compare: the forms for other tools then "
-        "show what changed since, and whether a gate passes",
+        help="a run's folder or a file of expected outcomes, as in compare: the page and the forms for other "
+        "tools then show what changed since, and whether a gate passes",
     )
     parser.add_argument(
         "--time", action="store_true", help="let a proven slowdown fail the gate that those forms show, too"
@@ -143,6 +148,9 @@ def _write(options: argparse.Namespace, forms: list[str], out: Path) -> tuple[li
         from harness.report.paper.write import write as write_paper
 
         inputs = read_inputs(options.runs)
+        if options.against:
+            result = _held(inputs, options)
+            inputs = replace(inputs, held=result)
         if HTML in forms:
             page = write_report(inputs, out, options.trend, options.split)
             beside = [] if page == out else [JSON, SUMMARY]
@@ -172,6 +180,14 @@ def _write(options: argparse.Namespace, forms: list[str], out: Path) -> tuple[li
     return list(dict.fromkeys(written)), incomplete  # the form `summary` is beside the page already
 
 
+def _held(inputs: Inputs, options: argparse.Namespace) -> Result:
+    """Returns the only run held against `--against`. Raises BadInput."""
+    from harness.outcomes.result import result_of
+
+    read = inputs.noticed[0] if inputs.noticed else None
+    return result_of(options.runs[0], options.against, time=options.time, read=read)
+
+
 def _forms(options: argparse.Namespace) -> list[str]:
     """Returns the forms that are asked for, each once. Raises BadInput."""
     from harness.report.export import FORMS
@@ -184,12 +200,21 @@ def _forms(options: argparse.Namespace) -> list[str]:
             raise BadInput(f'there is no form "{form}"{did_you_mean(form, ["all", *every])}')
     forms = every if "all" in asked else asked
     if set(forms) <= {HTML, *PAPER}:
-        for name in ("against", "time"):
-            if getattr(options, name):
-                raise BadInput(
-                    f"--{name} has no effect on the page, which compares the runs that it is given; "
-                    "leave it out, or name a --format for other tools"
-                )
+        if options.against and HTML not in forms:
+            raise BadInput(
+                "--against has no effect on charts and tables; leave it out, or name --format html or one "
+                "for other tools"
+            )
+        if options.against and len(options.runs) > 1:
+            raise BadInput(
+                "--against holds one run against another or a record, and the page compares several runs "
+                "with the first one; leave it out, or name one RUN"
+            )
+        if options.time:
+            raise BadInput(
+                "--time has no effect on the page, which shows the verdicts of all times; leave it out, or "
+                "name a --format for other tools"
+            )
     elif len(options.runs) > 1:
         raise BadInput(
             "a form for other tools takes one run; name one RUN, or leave --format out (html, svg, pdf and "

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from harness.backend.arm import arm_names, version_key
-from harness.diagnose.advise.stored import WHOSE, stored_advice
+from harness.diagnose.advise.stored import stored_advice
 from harness.errors import BadInput
 from harness.measure.estimate import Comparison, conclude, is_proven
 from harness.measure.figures import Figures
@@ -23,7 +23,7 @@ from harness.outcomes.constructs import KEYWORDS, derived_features
 from harness.outcomes.controls import controls
 from harness.outcomes.endless import Endless
 from harness.outcomes.outcome import walk_verdict
-from harness.outcomes.result import Noticed, Result, result_of
+from harness.outcomes.result import Change, Gate, Noticed, Result, held_to_pairs, result_of
 from harness.outcomes.slow_compiles import Compiles
 from harness.outcomes.summary import ArmKey, ArmSummary, arm_key, each_taken_in, summarize
 from harness.report.cases.cases import Cases, kept_tags
@@ -134,6 +134,8 @@ class Inputs:
     """What the masks of each of the runs let go on without end."""
     masks: list[ExactMasks]
     """How many masks of each of the runs are right."""
+    held: Result | None = None
+    """What the only run came to, held against what the user named; None where the user named nothing."""
 
     @property
     def tried(self) -> list[Line]:
@@ -142,7 +144,17 @@ class Inputs:
 
     @cached_property
     def results(self) -> list[Result]:
-        """Returns what each of the runs came to, held against no other run. Raises BadInput."""
+        """Returns what each of the runs came to: held against what the user named, else each later run
+        against the first one, as the page has it. Raises BadInput."""
+        if self.held is not None:
+            return [self.held]
+        return [
+            self._held_to_first(run, result) for run, result in zip(self.runs, self._results, strict=True)
+        ]
+
+    @property
+    def _results(self) -> list[Result]:
+        """Returns what each of the runs came to by itself. Raises BadInput."""
         return [
             result_of(run.folder, read=read, versions=self.versions.get(run.folder, []))
             for run, read in zip(self.runs, self.noticed, strict=True)
@@ -153,6 +165,25 @@ class Inputs:
         """Returns, by the folder of each later run, its pairs with the first one, or why the two cannot be
         compared."""
         return {run.folder: _compared(self.runs[0].folder, run.folder) for run in self.runs[1:]}
+
+    def against_first(self, run: RunSeen) -> tuple[list[Change], Gate] | None:
+        """Returns what changed in the run since the first one, and what a gate says of it, which is unproven
+        where the two cannot be compared; None of the first one, and where something is not whole."""
+        pairs = self.with_first.get(run.folder)
+        if self.incomplete or pairs is None:
+            return None
+        first = self.runs[0]
+        against = f"{first.info.run} ({first.folder})"
+        if isinstance(pairs, BadInput):
+            return [], Gate("unproven", against, (str(pairs),))
+        changes, gate = held_to_pairs(run.info, pairs, first.folder, time=False)
+        return changes, replace(gate, against=against)
+
+    def _held_to_first(self, run: RunSeen, result: Result) -> Result:
+        """Returns the result of the run held against the first one; one that has a gate of its own already
+        stays as it is."""
+        found = self.against_first(run) if result.gate.has_no_base else None
+        return result if found is None else replace(result, changes=tuple(found[0]), gate=found[1])
 
     @cached_property
     def versions(self) -> dict[Path, list[Pair]]:
@@ -185,7 +216,7 @@ class Inputs:
         sizes = {name: size for run in self.runs for name, size in run.info.vocabulary_sizes.items()}
         tell = partial(answer_of, backends, together(proofs), sizes, is_complete=not self.incomplete_runs)
         advice = stored_advice(self.runs[0].folder) if len(self.runs) == 1 else None
-        return tell() if advice is None else tell(verb=advice.verb, whose=WHOSE, untried=advice.untried)
+        return tell() if advice is None else tell(**advice.telling)
 
     @property
     def incomplete_runs(self) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from harness.errors import BadInput
 from harness.measure.estimate import Comparison, is_change
@@ -19,6 +19,11 @@ LINES = 5
 WORDS = {
     "PASS": ("✓", "good", "nothing is worse than the baseline"),
     "REGRESSED": ("↘", "bad", "something is worse than the baseline"),
+    "NOT AS RECORDED": (
+        "↗",
+        "open",
+        "nothing is worse, and what was recorded as failing is right: the gate fails until you record anew",
+    ),
     "INCONCLUSIVE": ("≈", "open", "nothing is proven worse, and not everything is proven equal"),
     "UNPROVEN": ("×", "open", "the measurement cannot be believed, or nothing can be compared"),
     "INCOMPLETE": ("…", "bad", "something did not come to its end, so nothing is concluded"),
@@ -51,6 +56,8 @@ class PageVerdict:
     """What two arms of identical code said."""
     facts: tuple[tuple[str, str], ...]
     """Names and values: runs, dates, hardware, versions."""
+    is_listed: bool = True
+    """Does the section "Changes" of the page have all changes?"""
 
     @property
     def glyph(self) -> str:
@@ -78,7 +85,9 @@ def verdict(inputs: Inputs) -> PageVerdict:
             gates.append(gate)
             baselines.append(gate.against)
             found |= dict.fromkeys(found_changes)
-    word = _word(inputs, gates, bool(missing), bool(reasons))
+    word = _word(inputs, gates, bool(missing), bool(reasons) and inputs.held is None)
+    if word == "REGRESSED" and found and all(change.kind == "better" for change in found):
+        word = "NOT AS RECORDED"  # a gate fails on what is mended too, so that its record stays true
     reasons += [f"{part} has no end" if why == NO_END else f"{part}: {why}" for part, why in missing.items()][
         :LINES
     ]
@@ -100,21 +109,27 @@ def verdict(inputs: Inputs) -> PageVerdict:
         baseline,
         control(inputs),
         facts(inputs),
+        inputs.held is None,
     )
 
 
 def _held(inputs: Inputs, reasons: list[str]) -> Iterator[tuple[Gate, list[Change]]]:
-    """Later runs against the first one; else versions of one arm within a run.
+    """The run against what the user named; later runs against the first one; versions of one arm within a
+    run.
 
     Why a pair cannot be compared goes to the reasons.
     """
+    if inputs.held is not None:
+        gate = inputs.held.gate
+        reasons.append(f"the gate against {gate.against}: {gate.verdict}")
+        yield gate, list(inputs.held.changes)
     for run in inputs.runs[1:]:
-        first, pairs = inputs.runs[0], inputs.with_first[run.folder]
+        pairs = inputs.with_first[run.folder]
         if isinstance(pairs, BadInput):
             reasons.append(str(pairs))
-        else:
-            changes, gate = held_to_pairs(run.info, pairs, first.folder, time=False)
-            yield replace(gate, against=f"{first.info.run} ({first.folder})"), changes
+        elif (found := inputs.against_first(run)) is not None:
+            changes, gate = found
+            yield gate, changes
     for run in (*inputs.runs, *inputs.scouting):
         if versions := inputs.versions.get(run.folder):
             is_measured = any(one.folder == run.folder for one in inputs.measured)
