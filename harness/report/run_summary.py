@@ -11,6 +11,7 @@ from typing import Any
 from harness.backend.arm import arm_names, with_version
 from harness.cases.case_line import CASES_FILE
 from harness.checks import is_policy
+from harness.diagnose.advise.stored import stored_advice
 from harness.outcomes import delayed
 from harness.outcomes.answer import Answer, read_answered
 from harness.outcomes.case_state import FAILED, CaseState
@@ -77,7 +78,9 @@ def read_summary(run: Path) -> RunSummary:
     """Returns the run in short. Raises BadInput."""
     info, end = read_info(run), read_end(run)
     later, worst = DelayedCases(), WorstRow()
-    answer, arms, compiles = read_answered(run, later.add, worst.add)
+    advice = stored_advice(run)
+    untried = advice.untried if advice is not None else ""
+    answer, arms, compiles = read_answered(run, later.add, worst.add, untried=untried)
     failure = _worst_failure(run, info, *worst.fault_and_row) if worst.fault_and_row else None
     rows, statuses = (end.rows, end.statuses) if end else (None, {})
     return RunSummary(

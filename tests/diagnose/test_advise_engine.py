@@ -20,6 +20,7 @@ from harness.diagnose.advise.stored import stored_advice
 from harness.errors import BadInput
 from harness.outcomes.answer import read_answer
 from harness.report.advice import advice_json, advice_text
+from harness.report.run_summary import read_summary
 from harness.text import Console
 
 SCHEMA = {
@@ -142,3 +143,4 @@ def test_an_answer_about_an_engine_is_sure_with_its_own_classes_only(
     screen = " ".join(advice_text(advice, "a page", Console()).split())
     assert "How sure: fair." in screen and why in screen
     assert why in advice_json(advice, tmp_path)["certainty"]
+    assert read_summary(advice.folder).answer.doubts == (why,), "whoever shows the run says the same"
