@@ -90,3 +90,19 @@ def test_the_answer_says_that_the_schema_is_to_be_looked_at(
     assert main([*words, "--resume", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert (answer["unsatisfiable"], answer["unchanged"]) == (["u"], [])
+
+
+def test_who_compiles_what_no_document_fits_and_accepts_no_output_is_not_silently_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "endless.json").write_text(json.dumps(NO_END))
+    words = ["advise", str(tmp_path / "endless.json"), "--backends", "llguidance", "--tokenizer", "bytes"]
+    assert main([*words, "--out", str(tmp_path / "out"), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    (backend,) = answer["backends"]
+    assert [each["state"] for each in backend["cases"]] == ["other_fault"] and answer["unsatisfiable"]
+    said = "llguidance cannot be recommended: it does not work on your one schema and has another fault in 1."
+    assert answer["sentence"] == said
+    assert answer["sentence"] in (tmp_path / "out" / "report" / "report.html").read_text("utf-8")
+    (risk,) = answer["risks"]
+    assert "silently" not in risk and "it allows 1 token with which no document of the schema goes on" in risk

@@ -16,7 +16,15 @@ from harness.backend.grammar import Grammar
 from harness.cases.case import Case, Instance
 from harness.checks.documents import TOKENS_LEAD
 from harness.oracle.judge.second import violated_constraint
-from harness.outcomes.answer import Answer, CaseAnswer, evidence, read_answer, risks_by_backend, words
+from harness.outcomes.answer import (
+    Answer,
+    CaseAnswer,
+    evidence,
+    read_answer,
+    read_answered,
+    risks_by_backend,
+    words,
+)
 from harness.outcomes.answer.backends import Costs
 from harness.outcomes.answer.cases import LAST_INSTANCE, Proof, broken_by
 from harness.outcomes.answer.certainty import RIGHT_OUTPUT
@@ -550,6 +558,22 @@ def test_a_control_is_never_recommended_and_in_no_risk(synthetic: ModuleType, tm
     ]
     assert not answer.risks and "unconstrained" not in answer.sentence
     assert "unconstrained enforced nothing: every output was accepted, invalid ones too." in answer.certainty
+
+
+def test_where_no_document_fits_only_an_output_shows_that_a_backend_is_wrong(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    allows = {**CHECKED, "findings": (Finding(TOKENS_LEAD, 0, "allows", "keyword_required", under=1),)}
+    run = _run(synthetic, tmp_path, [[allows, IGNORES]], synthetic.ARMS[:1])
+    wrong = [CaseState.SILENTLY_WRONG] * 2
+    for unfit, states in (
+        ((), wrong),
+        (("0" * 12, f"{1:012x}"), [CaseState.OTHER_FAULT, CaseState.SILENTLY_WRONG]),
+        ((f"{1:012x}",), wrong),
+    ):
+        (backend,) = read_answered(run, unfit=unfit)[0].backends
+        assert [case.state for case in backend.cases] == states
+        assert backend.counts.silently_wrong == states.count(CaseState.SILENTLY_WRONG)
 
 
 UNREAD = r'{"properties": {"a": {"pattern": "^[^\\0]$"}, "tags": {"uniqueItems": true}}}'

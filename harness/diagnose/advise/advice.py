@@ -62,6 +62,8 @@ class Advice:
     """The number of further cases for which no rewrite was looked for, because there are so many."""
     unsatisfiable: tuple[str, ...]
     """The names of the schemas that no document fits; no rewrite was looked for."""
+    unfit: tuple[str, ...]
+    """The ids of these schemas."""
     endless: tuple[str, ...]
     """For each backend, whether an output can go on until its tokens are used up, and in what."""
     asked: Asked
@@ -122,6 +124,7 @@ class Advice:
             self.with_all,
             self.unsatisfiable,
             untried(self.engine, self.offer),
+            self.unfit,
         )
 
 
@@ -182,11 +185,17 @@ def advise(
     folder, described = _walked(request, say, report)
     with named_by_errors(folder, out is None):
         endless = Endless(arm_names(read_info(folder).arms))
-        answer, _, _ = read_answered(
-            folder, endless.add, verb=verb_for(engine), whose=WHOSE, untried=untried(engine, offer)
-        )
         cases = [(suite, case) for suite, _, case in read_cases(folder)]
         unsatisfiable = unsatisfiable_of(cases, say)
+        unfit = tuple(case.id for _, case in unsatisfiable)
+        answer, _, _ = read_answered(
+            folder,
+            endless.add,
+            verb=verb_for(engine),
+            whose=WHOSE,
+            untried=untried(engine, offer),
+            unfit=unfit,
+        )
         changes, unchanged, not_looked_at = rewritten(
             [pair for pair in cases if pair not in unsatisfiable],
             answer,
@@ -207,6 +216,7 @@ def advise(
             unchanged,
             not_looked_at,
             tuple(case.name for _, case in unsatisfiable),
+            unfit,
             tuple(endless.sentences()),
             asked,
             any(case.grammar.dialect == "json_schema" for _, case in cases),

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.diagnose.advise.rewritten import Change
 from harness.errors import BadInput
@@ -63,6 +64,13 @@ class StoredAdvice:
     """The names of the schemas that no document fits."""
     untried: str = ""
     """What of the engine was not tried, as a clause, because of which the answer is not sure."""
+    unfit: tuple[str, ...] = ()
+    """The ids of the schemas that no document fits."""
+
+    @property
+    def telling(self) -> dict[str, Any]:
+        """Returns what `answer_of` is told, so that it answers as the advice did."""
+        return {"verb": self.verb, "whose": WHOSE, "untried": self.untried, "unfit": self.unfit}
 
     @property
     def no_document(self) -> str:

@@ -84,10 +84,15 @@ def read_answer(run: Path, *, verb: str = "Use", whose: str = "the") -> Answer:
 
 
 def read_answered(
-    run: Path, *takers: Callable[[Row], None], verb: str = "Use", whose: str = "the", untried: str = ""
+    run: Path,
+    *takers: Callable[[Row], None],
+    verb: str = "Use",
+    whose: str = "the",
+    untried: str = "",
+    unfit: Collection[str] = (),
 ) -> tuple[Answer, list[ArmSummary], Compiles]:
     """Returns what the run answers, and its arms and compiles; every taker is given each row too, so that the
-    rows are read once. The words are as in `answer_of`. Raises BadInput."""
+    rows are read once. The words, and `unfit`, are as in `answer_of`. Raises BadInput."""
     info = read_info(run)
     proofs, compiles = Proofs(), Compiles(info.timeout_s)
     rows = each_taken_in(read_rows(run), proofs.add, compiles.add, *takers)
@@ -100,6 +105,7 @@ def read_answered(
         verb=verb,
         whose=whose,
         untried=untried,
+        unfit=unfit,
         is_complete=read_end(run) is not None,
     )
     return answer, arms, compiles
@@ -113,14 +119,17 @@ def answer_of(
     verb: str = "Use",
     whose: str = "the",
     untried: str = "",
+    unfit: Collection[str] = (),
     is_complete: bool,
 ) -> Answer:
     """Returns the answer about the backends, on the largest vocabulary: smaller ones are for tests.
 
     `verb` begins the sentence ("Use", "Set"); `whose` stands before the number of cases ("the", "your");
-    `untried` is a clause about what was not tried, though the answer is about it, and so is not sure. Without
-    `is_complete` a run is not whole, and nothing is recommended.
+    `untried` is a clause about what was not tried, though the answer is about it, and so is not sure. `unfit`
+    are the ids of cases that no document fits. Without `is_complete` a run is not whole, and nothing is
+    recommended.
     """
+    backends = [backend.where_nothing_fits(unfit) for backend in backends]
     walked = [backend for backend in backends if backend.cases] or backends
     names = list(dict.fromkeys(backend.vocabulary for backend in walked))
     chosen = max(names, key=lambda name: vocabulary_sizes.get(name, 0), default="")

@@ -104,6 +104,16 @@ class BackendAnswer:
         counts = counts_of_states((case.state, case.is_counted) for case in kept)
         return replace(self, cases=kept, counts=counts)
 
+    def where_nothing_fits(self, ids: Collection[str]) -> BackendAnswer:
+        """Returns the backend as it is where no document fits the cases of these ids. Whichever token is
+        allowed there leads to none: who compiles such a case, and accepts no output of it, does not let a
+        wrong one through. That it compiles what it could refuse is another fault."""
+        if not ids:
+            return self
+        cases = tuple(_compiled_in_vain(case) if case.case_id in ids else case for case in self.cases)
+        counts = counts_of_states((case.state, case.is_counted) for case in cases)
+        return replace(self, cases=cases, counts=counts)
+
     def count(self, state: CaseState) -> int:
         """Returns how many cases are in the state."""
         return sum(case.state == state for case in self.cases)
@@ -140,6 +150,17 @@ class BackendAnswer:
             key=lambda proof: proof.order,
         )
         return distinct(proof.constraint for proof in proofs)
+
+
+def _compiled_in_vain(case: CaseAnswer) -> CaseAnswer:
+    """Returns a case that no document fits with another fault, and no right output, where masks alone show
+    that it is silently wrong; else as it is."""
+    wrong = [proof for proof in case.proofs if proof.state == CaseState.SILENTLY_WRONG]
+    if case.state != CaseState.SILENTLY_WRONG or not all(proof.is_of_a_mask for proof in wrong):
+        return case
+    other = CaseState.OTHER_FAULT
+    proofs = tuple(replace(proof, state=other) if proof in wrong else proof for proof in case.proofs)
+    return replace(case, state=other, proofs=proofs, was_judged=False)
 
 
 def lost_to_us(backends: Iterable[BackendAnswer]) -> frozenset[CaseKey]:

@@ -109,6 +109,11 @@ class Proof:
     kind: Outcome = Outcome.FINDING
 
     @property
+    def is_of_a_mask(self) -> bool:
+        """Does no output show it, but only what a mask allows or forbids?"""
+        return self.instance is None and not self.content
+
+    @property
     def order(self) -> Order:
         """Returns the key of the fault that it is of, by which `repro` takes the worst one too."""
         return order_of(self.state, self.kind, self.instance, bool(self.document))
