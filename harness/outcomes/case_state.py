@@ -64,7 +64,9 @@ STATES = {
     CaseState.VALID_REFUSED: StateWords(
         "▼", "valid output refused", "it forbids output that the case allows"
     ),
-    CaseState.TOO_SLOW: StateWords("◔", "too slow", "a call took longer than the time limit"),
+    CaseState.TOO_SLOW: StateWords(
+        "◔", "too slow", "a call, or the calls together, took longer than the time limit"
+    ),
     CaseState.OTHER_FAULT: StateWords(
         "◆",
         "other fault",
