@@ -111,9 +111,10 @@ def _refuse_occupied(out: Path) -> None:
 def _belongs(first: RunInfo, other: RunInfo, there: Path, here: Path) -> None:
     """Raise BadInput unless they are runs of one plan, by one harness, of the same versions."""
     if different := first_difference(first, other, ("shard",)):
-        was, is_now = different
+        what = "one GrammarBench with the same adapters" if different.is_of_code else "one command"
         raise BadInput(
-            f"{here} does not belong to {there} (there {was}; here {is_now}); merge what one command made"
+            f"{here} does not belong to {there} (there {different.was}; here {different.is_now}); merge what "
+            f"{what} made"
         )
 
 

@@ -2,25 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, NamedTuple
 
+from harness.backend.arm import Arm, arm, version_key, with_version
 from harness.rows.row import RunInfo
 from harness.text import one_line
 
 FREE = {"run", "started", "argv", "machine", "jobs", "executor", "asked", "readings"}
 """The fields of a run's first line in which two parts of one run may differ."""
 
+OF_CODE = ("harness", "format")
+"""The fields that no option sets: they tell which GrammarBench made the run."""
 
-def first_difference(one: RunInfo, two: RunInfo, free: Collection[str] = ()) -> tuple[str, str] | None:
-    """Returns the first field, but for FREE and those that are `free` too, in which two runs differ: with the
-    value in one and the value in the other, both short. None if they may be parts of one run."""
+
+class Difference(NamedTuple):
+    """The first field in which two runs differ."""
+
+    was: str
+    """The field with its value in the one run, short."""
+    is_now: str
+    """Its value in the other."""
+    is_of_code: bool
+    """Does another GrammarBench or adapter make it, so that no option and no repeated command undoes it?"""
+
+
+def first_difference(one: RunInfo, two: RunInfo, free: Collection[str] = ()) -> Difference | None:
+    """Returns the first field, but for FREE and those that are `free` too, in which two runs differ. None if
+    they may be parts of one run."""
     for field in fields(RunInfo):
         before, after = getattr(one, field.name), getattr(two, field.name)
         if field.name not in {*FREE, *free} and before != after:
-            return _shortened(field.name, before, after)
+            if field.name == "arms" and _versions(before) == _versions(after):
+                return _described(before, after)
+            return Difference(*_shortened(field.name, before, after), field.name in OF_CODE)
     return None
+
+
+def _versions(arms: Sequence[Arm]) -> list[tuple[str, str, str]]:
+    return [version_key(each) for each in arms]
+
+
+def _described(before: Sequence[Arm], after: Sequence[Arm]) -> Difference:
+    """Returns the first thing that an adapter says of itself otherwise than before, at the same version and
+    with the same options; of a list only what was left out and what came."""
+    old, new = next((old, new) for old, new in zip(before, after, strict=True) if old != new)
+    name = next(
+        field.name
+        for field in fields(Arm)
+        if field.compare and getattr(old, field.name) != getattr(new, field.name)
+    )
+    values = [getattr(old, name), getattr(new, name)]
+    if all(isinstance(value, tuple) for value in values) and set(values[0]) != set(values[1]):
+        theirs, ours = (", ".join(sorted({*one} - {*other})) for one, other in (values, reversed(values)))
+        values = [
+            f"with {theirs}" if theirs else f"without {ours}",
+            f"with {ours}" if ours else f"without {theirs}",
+        ]
+    who = with_version(arm(old), old.version)
+    return Difference(f"{name} of {who} {one_line(str(values[0]), 160)}", one_line(str(values[1]), 160), True)
 
 
 def _shortened(name: str, before: Any, after: Any) -> tuple[str, str]:
@@ -28,7 +69,8 @@ def _shortened(name: str, before: Any, after: Any) -> tuple[str, str]:
     differs."""
     if name == "arms":
         before, after = (
-            [f"{arm.backend} {arm.version} {arm.options}".strip() for arm in arms] for arms in (before, after)
+            [f"{each.backend} {each.version} {each.options}".strip() for each in arms]
+            for arms in (before, after)
         )
     if isinstance(before, dict):
         changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]

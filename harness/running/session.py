@@ -384,11 +384,11 @@ def _refuse_occupied(folder: Path) -> None:
 def _refuse_changes(then: RunInfo, now: RunInfo, folder: Path) -> None:
     """Raise BadInput unless the run goes on as what it was."""
     if different := first_difference(then, now):
-        was, is_now = different
-        raise BadInput(
-            f"{folder} was started with other options ({was}; now {is_now}); repeat its "
-            "command, or give another --out"
-        )
+        other, way = "other options", "repeat its command, or give"
+        if different.is_of_code:
+            other, way = "another GrammarBench or adapter", "begin anew, with"
+        told = f"({different.was}; now {different.is_now})"
+        raise BadInput(f"{folder} was started with {other} {told}; {way} another --out")
 
 
 def _effort(request: Request, profile: Profile) -> int:

@@ -49,10 +49,11 @@ def refuse_others(earlier: Path, info: RunInfo) -> None:
                 "taken over; leave --take-over out"
             )
     if different := first_difference(before, info, FREE_TOO):
-        made_with, asked_for = different
+        what = "another GrammarBench or adapter" if different.is_of_code else "other options"
+        way = "" if different.is_of_code else "repeat its options, or "
         raise BadInput(
-            f"{earlier} was made with other options ({made_with}; now {asked_for}), so that its rows "
-            "cannot be taken over; repeat its options, or leave --take-over out"
+            f"{earlier} was made with {what} ({different.was}; now {different.is_now}), so that its rows "
+            f"cannot be taken over; {way}leave --take-over out"
         )
     for _ in read_rows(earlier):
         pass

@@ -306,6 +306,10 @@ def test_rows_that_two_runs_hold_must_agree(made: Path, shards: list[Path], tmp_
 SPOILT: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "harness": (lambda line: line.update(harness="0.0.1"), "there harness .*; here 0.0.1"),
     "version": (lambda line: line["arms"][0].update(version="9"), "arms .*reference 9"),
+    "adapter": (
+        lambda line: line["arms"][0]["dialects"].append("other"),
+        "dialects of reference.* without other; here with other.*one GrammarBench with the same adapters",
+    ),
     "options": (lambda line: line.update(timeout_s=31.0), "timeout_s 30.0; here 31.0"),
     "effort": (lambda line: line.update(effort=2), "effort 0; here 2"),
     "plan": (lambda line: line["suites"]["letters"].update(sha256="0" * 64), "there suites"),
