@@ -4,6 +4,7 @@ that an answer without the engine's own classes is not sure."""
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,9 @@ def test_what_the_engine_makes_of_tools_and_what_it_does_not_read_is_told(tmp_pa
         "Write `response_format`."
     ]
     assert list(on_requests("e", offer, asked(tmp_path, REQUESTS[3]))) == []
+    two = asked(tmp_path, *REQUESTS[1:3], {"messages": [], "guided_choice": ["a", "b"]})
+    (said_once,) = on_requests("e", replace(offer, is_for_tools=False), two)
+    assert said_once.startswith("e 1 does not read `guided_json` and `guided_choice`, so that nothing")
     assert list(on_requests("", None, asked(tmp_path, *REQUESTS))) == []
     assert list(stand_ins("e", offer, ["a", "b"], False))[1:] == ["b takes no tool calls of e."]
     assert "Of schemas." in stand_ins("e", offer, ["a"], True)

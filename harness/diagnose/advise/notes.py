@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 
 from harness.diagnose.advise.asked import Asked
 from harness.diagnose.advise.engines import Offer
-from harness.text import one_line, some
+from harness.text import listed, one_line, some
 
 MOST_NAMES = 4
 """Cases that are named of those whose field the engine does not read."""
@@ -34,11 +34,12 @@ def on_requests(engine: str, offer: Offer | None, asked: Asked) -> Iterator[str]
             f"{asked.others:,} of the cases {'is no tool' if asked.others == 1 else 'are no tools'}: ask "
             f"about these alone too, for of their schemas {engine}'s own check refuses more than this shows."
         )
-    for place, names in asked.names_at(facts.unread).items() if facts.unread else ():
-        shown = some([one_line(name, 30) for name in names], MOST_NAMES)
+    if unread := asked.names_at(facts.unread):
+        places = listed(f"`{place}`" for place in unread)
+        names = [one_line(name, 30) for names in unread.values() for name in names]
         yield (
-            f"{facts.release or engine} does not read `{place}`, so that nothing constrains the answer there "
-            f"({shown}). Write {facts.instead}."
+            f"{facts.release or engine} does not read {places}, so that nothing constrains the answer there "
+            f"({some(names, MOST_NAMES)}). Write {facts.instead}."
         )
 
 
