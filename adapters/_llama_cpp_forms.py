@@ -19,12 +19,6 @@ Ebnf = Literal["translated", "text"]
 FACTS = {
     "of_schemas": "JSON Schemas went through llama-cpp-python's own converter, in Python; llama.cpp's server "
     "has another, in C++, so that what is said of them here need not hold there.",
-    # What vLLM and SGLang read; the server of llama.cpp knows no such fields (its tools/server/README.md).
-    "unread": (
-        *("structured_outputs", "guided_", "sampling_params.", "regex", "ebnf"),
-        *("extra_body.regex", "extra_body.ebnf"),
-    ),
-    "instead": "`response_format`, `json_schema` or `grammar`",
 }
 """What a user of llama.cpp must know beside what the library does."""
 

@@ -129,6 +129,14 @@ def test_the_facts_of_our_adapters_can_be_read() -> None:
         assert not "response_format".startswith(facts.unread)
 
 
+def test_schemas_go_through_another_converter_than_llama_cpps_server_has() -> None:
+    pytest.importorskip("llama_cpp")
+    entries = catalogue()
+    offer = offer_of("llama.cpp", entries)
+    said = list(stand_ins("llama.cpp", offer, list(offer.arms), True))
+    assert "llama.cpp's server has another" in said[1] and len(said) == 2
+
+
 def test_an_answer_about_an_engine_is_sure_with_its_own_classes_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
