@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from harness.cli.command import Verbs, add_command
-from harness.cli.output import emit
-from harness.errors import GATE_FAILED, OK, BadInput
+from harness.cli.output import emit, say
+from harness.errors import GATE_FAILED, OK, UNPROVEN, BadInput
 from harness.text import console
 
 
@@ -28,15 +28,21 @@ def add(verbs: Verbs) -> None:
         metavar="RUN",
         help="append a run: its measurement, and how many cases of each feature work",
     )
-    parser.add_argument("--gate", action="store_true", help="exit with 1 if a series of times is in alert")
+    parser.add_argument(
+        "--gate",
+        action="store_true",
+        help="exit with 1 if a series of times is in alert, and with 4 if none has a baseline yet",
+    )
 
 
 def history(options: argparse.Namespace) -> int:
-    """Appends a run if one is named, and shows the series; 1 with `--gate` if one is in alert.
+    """Appends a run if one is named, and shows the series; with `--gate` 1 if one is in alert, and 4 if none
+    has a verdict yet.
 
     Raises BadInput.
     """
     from harness.outcomes.history import conformance, measurements
+    from harness.outcomes.history.alert_rule import EARLIER, RECENT
 
     if options.add:
         _append(options.history, options.add)
@@ -47,7 +53,15 @@ def history(options: argparse.Namespace) -> int:
             f"{measurements.measurements_text(options.history)}\n{conformance.histories_text(options.history)}"
         ),
     )
-    return GATE_FAILED if options.gate and measurements.alerts(options.history) else OK
+    if not options.gate:
+        return OK
+    if measurements.alerts(options.history):
+        return GATE_FAILED
+    if measurements.has_verdict(options.history):
+        return OK
+    runs = RECENT + EARLIER
+    say(f"grammarbench: no series of times has a baseline yet (it takes {runs} runs), so nothing is proven")
+    return UNPROVEN
 
 
 def _append(history: Path, run: Path) -> None:

@@ -59,10 +59,23 @@ def test_a_step_that_stays_is_an_alert_and_one_bad_run_is_not(tmp_path: Path) ->
     for number, head in enumerate([2.0] * 9 + [2.4, 2.0, 2.0, 2.4, 2.4, 2.4]):
         add_times(past, one_run(tmp_path / f"run{number}", number, head))
         states.append(fill_state(past))
+        code = main(["history", str(past), "--gate"])
+        assert code == {"no baseline": 4, "quiet": 0, "alert": 1}[states[-1]]
     # One bad run is not a step, and hides none.
     assert states == ["no baseline"] * 10 + ["quiet"] * 4 + ["alert"]
     assert {each.backend for each in alerts(past)} == {"toy"}
-    assert main(["history", str(past), "--gate"]) == 1
+
+
+def test_a_gate_that_finds_no_series_with_a_baseline_is_unproven(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    past = tmp_path / "history"
+    past.mkdir()
+    assert main(["history", str(past)]) == 0 and capsys.readouterr().err == ""
+    assert main(["history", str(past), "--gate"]) == 4
+    assert "no series of times has a baseline yet (it takes 11 runs)" in capsys.readouterr().err
+    write_entries(past, [entry(number, 1.0) for number in range(11)])
+    assert main(["history", str(past), "--gate"]) == 0 and capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

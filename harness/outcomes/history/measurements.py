@@ -326,6 +326,16 @@ def alerts(history: Path) -> list[Series]:
     ]
 
 
+def has_verdict(history: Path) -> bool:
+    """Is there a series of times of which the alert rule says anything, so that it has a baseline?"""
+    return any(
+        one_series.state != "no baseline"
+        for entries in read_entries(history).values()
+        for one_series in series(entries)
+        if not one_series.is_reference
+    )
+
+
 def to_json(history: Path) -> list[dict[str, Any]]:
     """Returns every series, for machines."""
     return [
