@@ -59,7 +59,7 @@ def stand_ins(engine: str, offer: Offer | None, tried: Collection[str], has_sche
         if name.partition(":")[0] in known:
             yield f"{name} has options of its own, for which no option of {engine} is known."
         elif offer.is_for_tools:
-            yield f"{name} takes no tool calls of {engine}."
+            yield f"Tool calls of {engine} do not go the way on which {name} was tried."
         elif offer.are_wrappers:
             yield f"{name} was tried by itself, not through {engine}."
         else:
