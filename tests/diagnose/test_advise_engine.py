@@ -156,4 +156,5 @@ def test_an_answer_about_an_engine_is_sure_with_its_own_classes_only(
     screen = " ".join(advice_text(advice, "a page", Console()).split())
     assert "How sure: fair." in screen and why in screen
     assert why in advice_json(advice, tmp_path)["certainty"]
-    assert read_summary(advice.folder).answer.doubts == (why,), "whoever shows the run says the same"
+    shown = read_summary(advice.folder).answer
+    assert shown is not None and shown.doubts == (why,), "whoever shows the run says the same"
