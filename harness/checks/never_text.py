@@ -1,5 +1,5 @@
-"""Ids that the library behind a backend never takes for text, such as llguidance the added tokens that look
-like `<...>`: masks forbid them wherever their text may stand. No output is lost where others write it."""
+"""Ids that the library behind a backend never takes for text, such as added tokens that look like `<...>`:
+masks forbid them wherever their text may stand. No output is lost where others write it."""
 
 from __future__ import annotations
 
