@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.outcomes.case_state import CaseState
 from harness.outcomes.expected import (
     TIMEOUT,
     WRONG_VERDICTS,
@@ -20,6 +21,7 @@ from harness.outcomes.expected import (
     faults_of_row,
     gravity_of,
     is_cut_off,
+    state_of_name,
     undocumented_faults_of_row,
 )
 from harness.outcomes.new_checks import ChecksOfCase, are_new, check_of
@@ -156,9 +158,18 @@ class Difference:
     def gravity(self) -> tuple[int, int]:
         """Returns a key that puts first the case whose worst new fault is gravest; where none is new, or all
         that is new is documented, it goes by the worst of all that differ."""
+        return gravity_of(self._worst)
+
+    @property
+    def state(self) -> CaseState:
+        """Returns the state in which that fault puts the case."""
+        return state_of_name(self._worst)
+
+    @property
+    def _worst(self) -> str:
         new = frozenset[str]().union(*(part.new - part.documented for part in self.parts))
         every = frozenset[str]().union(*(part.before ^ part.after for part in self.parts))
-        return min(map(gravity_of, new or every))
+        return min(new or every, key=lambda fault: (gravity_of(fault), fault))
 
     @property
     def kind(self) -> str:

@@ -226,6 +226,7 @@ def test_the_gravest_new_failures_come_first(tmp_path: Path, capsys: pytest.Capt
     assert f"new failures: 60 {counts}" in told and told.index("+crash") < told.index("+under_constrained")
     assert main(["compare", str(tmp_path / "base"), str(head)]) == 0
     told = capsys.readouterr().out
+    assert f"alpha 1.2.3 has new faults in 60 cases {counts}" in " ".join(told.split())
     assert "crash" in told and told.index("-> crash") < told.index("-> under") < told.index("-> declined")
     for base in (file, tmp_path / "base"):
         forms = ["--format", "summary,annotations", "--out", str(tmp_path)]
@@ -234,7 +235,22 @@ def test_the_gravest_new_failures_come_first(tmp_path: Path, capsys: pytest.Capt
         first, worst, next_one, *_ = lines.splitlines()
         assert "crash" in worst and "under_constrained" in next_one
         assert summary.index("crash") < summary.index("under") < summary.index("declined")
-        assert base != file or counts in first
+        assert counts in first
+
+
+def test_a_crash_of_one_backend_is_told_before_the_refusals_of_another(tmp_path: Path) -> None:
+    of_beta = {"backend": "beta", "backend_version": "0.4", "options": "any_whitespace=false"}
+    refused, crashed = {"status": "unsupported", "accepted": None}, {"status": "crash", "accepted": None}
+    folders = []
+    for name, alpha, beta in (("a", {}, {}), ("b", refused, crashed)):
+        rows = [*(walked(each, **alpha) for each in IDS), walked(**of_beta | beta)]
+        folders.append(write_run(tmp_path / name, [[(each, b"")] for each in rows], info(ARMS[:2])))
+    write_record(folders[0], tmp_path / "base.json")
+    for base in (folders[0], tmp_path / "base.json"):
+        forms = ["--format", "json", "--out", str(tmp_path)]
+        assert main(["report", str(folders[1]), "--against", str(base), *forms]) == 0
+        changes = json.loads((tmp_path / "result.json").read_text())["changes"]
+        assert len(changes) == 5 and "beta" in changes[0]["arm"] and "crash" in changes[0]["what"]
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from harness.outcomes.compare.runs import counterpart, missing, refuse_other_set
 from harness.outcomes.compare.sides import Side, SideKey, Told, read_told, sides_of
 from harness.outcomes.compare.times import ratio_lines
 from harness.outcomes.differences import POLICY, Differences, differences_of
+from harness.outcomes.expected import states_in_words
 from harness.outcomes.gate import Gate
 from harness.rows.sample import cases_left_out
 from harness.rows.store import read_info
@@ -72,14 +73,18 @@ class Pair:
     @property
     def what_is_worse(self) -> str:
         """Returns which outcomes and counts are worse, in how many cases; empty if none is."""
-        new_faults = sum(
-            case.kind not in ("better", POLICY) and not case.depends_on_the_machine
+        new_faults = [
+            case
             for case in self.outcomes.cases
-        )
+            if case.kind not in ("better", POLICY) and not case.depends_on_the_machine
+        ]
         worse = dict.fromkeys((counted.count, counted.case_id) for counted in self.counted if counted.worse)
-        counts = {"new faults": new_faults} | Counter(WORSE.get(count, count) for count, _ in worse)
+        counts = {"new faults": len(new_faults)} | Counter(WORSE.get(count, count) for count, _ in worse)
+        states = {"new faults": states_in_words(new_faults)}
         return ", ".join(
-            f"{what} in {count} case{'s' if count > 1 else ''}" for what, count in counts.items() if count
+            f"{what} in {count} case{'s' if count > 1 else ''}{states.get(what, '')}"
+            for what, count in counts.items()
+            if count
         )
 
     @property

@@ -24,6 +24,7 @@ from harness.outcomes.expected.arm_faults import faults_of_row as faults_of_row
 from harness.outcomes.expected.arm_faults import faults_of_rows as faults_of_rows
 from harness.outcomes.expected.arm_faults import gravity_of as gravity_of
 from harness.outcomes.expected.arm_faults import is_cut_off as is_cut_off
+from harness.outcomes.expected.arm_faults import state_of_name as state_of_name
 from harness.outcomes.expected.arm_faults import undocumented_faults_of_row as undocumented_faults_of_row
 from harness.outcomes.expected.record import Recorded as Recorded
 from harness.outcomes.expected.record import is_record as is_record

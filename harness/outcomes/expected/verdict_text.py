@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
+from harness.outcomes.case_state import CaseState
 from harness.outcomes.expected.verdict import Change, Verdict
 from harness.text import command, counted, one_line
 
@@ -47,7 +48,15 @@ def _changes(title: str, changes: Sequence[Change]) -> Iterator[str]:
         yield f"  ... and {len(changes) - MOST} more"
 
 
-def states_in_words(changes: Sequence[Change]) -> str:
+class HasState(Protocol):
+    """A case that came out differently."""
+
+    @property
+    def state(self) -> CaseState:
+        """Returns the state in which it is now."""
+
+
+def states_in_words(changes: Sequence[HasState]) -> str:
     """Returns in brackets how many of several changes put their case in which state, the gravest first;
     empty for a single one."""
     states = Counter(change.state for change in sorted(changes, key=lambda change: change.state.gravity))

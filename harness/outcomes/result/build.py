@@ -301,7 +301,8 @@ def held_to_pairs(
 ) -> tuple[list[Change], Gate]:
     """Returns what changed in the run since another one, of which these are the pairs, and what a gate says
     of it; without `base` since the first version in the run. Raises BadInput."""
-    changes = [change for pair in pairs for change in _changes(pair)]
+    found = sorted((each for pair in pairs for each in _changes(pair)), key=lambda each: each[0])
+    changes = [change for _, change in found]
     held = compare.gate_pairs(pairs, time=time)
     # The first reason of a gate that holds says only that it does; the others say what was not compared.
     reasons = (*_samples(info, base), *(held.reasons[1:] if held.verdict == "ok" else held.reasons))
@@ -316,20 +317,18 @@ def _alike(counted: Iterable[compare.Counted]) -> dict[tuple[str, bool], list[co
     return alike
 
 
-def _changes(pair: compare.Pair) -> Iterator[Change]:
+def _changes(pair: compare.Pair) -> Iterator[tuple[tuple[int, ...], Change]]:
+    """Yields what changed, each behind a key that puts the gravest first; counts and times come last."""
     name = pair.head.title
     for case in pair.outcomes.cases:
         if not case.depends_on_the_machine:
             what = f"{case.name} ({case.key[1]}/{case.key[2]}): {differences.in_words(case.parts)}"
-            yield Change(KINDS[case.kind], name, one_line(what))
+            yield case.gravity, Change(KINDS[case.kind], name, one_line(what))
     for (count, is_worse), every in _alike(pair.counted).items():
         cases = [f"{case.before} -> {case.after} ({case.case})" for case in every]
         number = f" in {len(cases)} cases" if len(cases) > 1 else ""
-        yield Change(
-            "worse" if is_worse else "other",
-            name,
-            one_line(f"{count}{number}: {some(cases, EXAMPLES)}"),
-        )
+        kind: Kind = "worse" if is_worse else "other"
+        yield outcome.LAST, Change(kind, name, one_line(f"{count}{number}: {some(cases, EXAMPLES)}"))
     for time in pair.times:
         if time.verdict in ("regressed", "improved"):
             interval = time.found
@@ -337,4 +336,5 @@ def _changes(pair: compare.Pair) -> Iterator[Change]:
                 f"{time.metric} {time.family}: {time.verdict}, {interval.ratio:.3f} [{interval.low:.3f}, "
                 f"{interval.high:.3f}]"
             )
-            yield Change("worse" if time.verdict == "regressed" else "better", name, text)
+            kind = "worse" if time.verdict == "regressed" else "better"
+            yield outcome.LAST, Change(kind, name, text)
