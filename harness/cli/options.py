@@ -186,5 +186,5 @@ def add_objectives(to: Options) -> None:
         metavar="O",
         default="",
         help="limits in milliseconds within which a request counts for goodput, such as 'ttft:500 tpot:50 "
-        "e2e:2000' (default: ttft:500 tpot:50)",
+        "e2e:2000' (default: ttft:500 tpot:50; with --show those that were asked for)",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,7 +53,7 @@ def test_goodput_is_by_the_objectives_of_each_record(tmp_path: Path) -> None:
 
 
 def queued(texts: int = 2, plain: float = 10.0) -> Decoding:
-    """Two requests and one row: the second one waits for 100 ms, and then has its first id after 11 ms."""
+    """Two requests and one row: each of them waits for 100 ms, and then has its first id after 11 ms."""
     made = decoding(
         {replace(STEPWISE, texts=texts): {"alpha": Played({"a": (1,) * 4, "b": (1,) * 4}, 11.0)}},
         plain=Played({"a": (1,) * 4, "b": (1,) * 4}, plain),
@@ -84,7 +85,7 @@ def test_the_queue_of_a_closed_load_is_told_and_taken_off(tmp_path: Path) -> Non
     assert charts["TTFT from row over batch size"] == "11 ms"
     assert "2 at batch 1" in drawn.about and "time of the requests before" in Page(render([folder])).text
     said = decoding_text(queued())
-    assert "    TTFT from row, without the wait for one: 11 ms\n" in said
+    assert "    TTFT from row, without the waits for row and grammar: 11 ms\n" in said
     assert "2 requests, all there at the start for 1 row: TTFT, E2E and goodput have the queue" in " ".join(
         said.split()
     )
@@ -114,6 +115,8 @@ def test_each_arm_has_its_own_line_without_a_grammar(tmp_path: Path) -> None:
         "no grammar, beside alpha": "10 ms",
         "no grammar, beside beta": "20 ms",
     }
+    lines = re.findall(r'id="[^"]*?-((?:none-)?arm-\d+)"', drawn.charts[2].svg)
+    assert sorted(lines) == ["arm-0", "arm-1", "none-arm-0", "none-arm-1"], "each is dimmed with its arm"
 
 
 def test_a_decoding_without_an_end_says_how_much_was_made(tmp_path: Path) -> None:

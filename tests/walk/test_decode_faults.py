@@ -20,6 +20,7 @@ from harness.backend.grammar import (
     UnsupportedGrammar,
 )
 from harness.oracle.reference import Reference
+from harness.serve.requests.latency import ttft_from_row
 from harness.walk.loop.active import ActiveRequest
 from harness.walk.loop.compiling import CompileQueue, Ticket
 from harness.walk.loop.loop import Loop, LoopOptions
@@ -242,6 +243,7 @@ def test_a_cold_grammar_keeps_nobody_waiting() -> None:
     ]
     assert cold.compile_ns and done["cold too"].compile_ns is None and adapter.begun[BAD.text] == 1
     assert cold.admitted_ns is not None and cold.admitted_ns >= cold.waited_ns
+    assert ttft_from_row(cold) <= cold.token_ns[0] - cold.waited_ns, "it has the wait for the grammar in it"
     assert (served.counts["cache_miss"], served.counts["cache_shared"]) == (2, 4)
 
 

@@ -87,7 +87,7 @@ def _run(axes: Axes, run: Ribbon, low: float, high: float, what: str) -> None:
     x = [point[0] for point in run.points]
     y = [point[1] for point in run.points]
     if run.position is None or run.is_baseline:
-        axes.plot(
+        (line,) = axes.plot(
             x,
             y,
             color=TEXT if run.position is None else SERIES[style(run.position)[0] - 1],
@@ -98,6 +98,8 @@ def _run(axes: Axes, run: Ribbon, low: float, high: float, what: str) -> None:
             markerfacecolor="none",
             label=plain(run.label),
         )
+        if run.position is not None:  # it is dimmed with its arm, by an id of its own
+            line.set_gid(f"none-{what}-{run.position}")
         return
     colour, dash, marker = style(run.position)
     series = SERIES[colour - 1]

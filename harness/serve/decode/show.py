@@ -154,7 +154,7 @@ def _times(decoded: Decoded, cells: Sequence[DecodeCell], values: Sequence[Value
         lines += [f"{_name(cell)} {times} {rates} {over:>17}".rstrip(), *_knobs(cell)]
         if cell.setting.queues:
             first = say("ttft_from_row", median(cell_values, "ttft_from_row"))
-            lines.append(f"    TTFT from row, without the wait for one: {first}")
+            lines.append(f"    TTFT from row, without the waits for row and grammar: {first}")
         if paired is not None and paired.left_out:
             of = f"{paired.left_out} of {paired.left_out + paired.requests}"
             lines.append(f"    TPOT of {of} requests not compared: other length, no gap, or no grammar")

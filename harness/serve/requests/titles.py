@@ -36,7 +36,8 @@ FIGURES: dict[str, Title] = {
         "TTFT from row",
         "ns",
         "lower",
-        "It is the time from getting a row until the first id is on the host: TTFT without the queue.",
+        "It is the time from getting a row until the first id is on the host. A request gets a row once its "
+        "grammar is there, so it is TTFT without the waits for both.",
     ),
     "ttft_cold": Title(
         "TTFT cold",

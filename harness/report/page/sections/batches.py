@@ -52,7 +52,8 @@ class Scaling:
     title: str
     about: str
     counts: tuple[str, ...]
-    """For each arm how many of its requests are solved, and how many ran without their grammar."""
+    """For each arm how many of its requests are solved, were cut at their limit, and ran without their
+    grammar."""
     charts: tuple[Chart, ...]
     open_loads: tuple[tuple[str, ...], ...]
     """A line for each setting whose requests arrived at a rate, with a cell for each of OPEN."""
@@ -79,7 +80,7 @@ def queues(decoded: Decoded) -> str:
     sizes = ", ".join(f"{texts} at batch {batch}" for batch, texts in sorted(loads.items()))
     return (
         f"All requests of a run are there at the start ({sizes}). Where they are more than the rows, TTFT is "
-        "mostly the time of the requests before; TTFT from row is without that wait."
+        "mostly the time of the requests before; TTFT from row is without the waits for row and grammar."
     )
 
 
