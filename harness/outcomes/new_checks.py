@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from harness.rows.row import CHECKS_MODE, Row
+from harness.rows.row import Row, checks_named, names_every_check
 from harness.text import counted, some
 
 MOST_NAMED = 12
@@ -25,17 +25,6 @@ class MadeChecks:
     than of `ever`."""
 
 
-def names_in(row: Row) -> frozenset[str]:
-    """Returns the checks that a row tells of, also one at which the backend was lost, and those that were
-    skipped."""
-    return frozenset((*row.checks, row.checking)) - {""} if row.mode == CHECKS_MODE else frozenset()
-
-
-def names_all(row: Row) -> bool:
-    """Does the row tell of every check that was to be made in its case?"""
-    return row.mode == CHECKS_MODE and row.status == "ok" and bool(row.checks)
-
-
 @dataclass
 class ChecksOfCase:
     """The checks that were begun in one case."""
@@ -48,8 +37,8 @@ class ChecksOfCase:
 
     def add(self, row: Row) -> None:
         """Takes in the row of the case's checks."""
-        self.names |= names_in(row)
-        self.is_whole |= names_all(row)
+        self.names |= checks_named(row)
+        self.is_whole |= names_every_check(row)
         self.lost_in = row.checking
 
     def alone(self, others: ChecksOfCase) -> frozenset[str]:
@@ -67,8 +56,8 @@ def made_checks(rows: Iterable[Row]) -> MadeChecks:
 
 def with_row(made: MadeChecks, row: Row) -> MadeChecks:
     """Returns the same with those of one more row."""
-    names, always = names_in(row), made.always
-    if names_all(row):
+    names, always = checks_named(row), made.always
+    if names_every_check(row):
         always = names if always is None else always & names
     if names <= made.ever and always == made.always:
         return made

@@ -204,6 +204,17 @@ OUT_OF_TIME = "skipped: the checks of this case had taken their time"
 """What a check says that was not begun any more."""
 
 
+def checks_named(row: Row) -> frozenset[str]:
+    """Returns the checks that a row tells of, also one at which the backend was lost, and those that were
+    skipped."""
+    return frozenset((*row.checks, row.checking)) - {""} if row.mode == CHECKS_MODE else frozenset()
+
+
+def names_every_check(row: Row) -> bool:
+    """Does the row tell of every check that was to be made in its case?"""
+    return row.mode == CHECKS_MODE and row.status == "ok" and bool(row.checks)
+
+
 def verdict(status: str, valid: bool | None, accepted: bool | None) -> Verdict:
     """Returns what one row says of the backend.
 

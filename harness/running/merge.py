@@ -23,7 +23,7 @@ from harness.rows.writer import Writer
 from harness.running.experiment import write_experiment_of_whole
 from harness.running.leftovers import OF_A_RUN, refuse_strangers
 from harness.running.planned_cases import digested
-from harness.running.same_run import first_difference
+from harness.running.same_run import checks_apart, checks_of, first_difference
 from harness.whole_files import drafted
 
 Key = tuple[str, ...]
@@ -78,6 +78,7 @@ def merge(out: Path, folders: Sequence[Path], argv: Sequence[str]) -> Merged:
     parts = [_part(folder, owed, set(wanted)) for folder in folders]
     for place, part in enumerate(parts):
         _agree(part, parts[:place])
+    _same_checks(folders)
     make_writable(out)
     with locked(out):
         _refuse_occupied(out)  # another process may have written there since
@@ -116,6 +117,18 @@ def _belongs(first: RunInfo, other: RunInfo, there: Path, here: Path) -> None:
             f"{here} does not belong to {there} (there {different.was}; here {different.is_now}); merge what "
             f"{what} made"
         )
+
+
+def _same_checks(folders: Sequence[Path]) -> None:
+    """Raise BadInput unless all made the same checks: a version of GrammarBench may have others and the same
+    number."""
+    first, *others = folders
+    there = checks_of(first)
+    for folder in others:
+        here = checks_of(folder)
+        if there is not None and here is not None and (apart := checks_apart(there, here)):
+            raise BadInput(f"{folder} does not belong to {first} ({apart}); merge what one GrammarBench made")
+        there = here if there is None else there
 
 
 def _same_cases(folders: Sequence[Path], info: RunInfo) -> None:

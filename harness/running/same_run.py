@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Sequence, Set
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.backend.arm import Arm, arm, version_key, with_version
-from harness.rows.row import RunInfo
-from harness.text import one_line
+from harness.errors import BadInput
+from harness.rows.row import RunInfo, checks_named, names_every_check
+from harness.rows.store import read_rows
+from harness.text import counted, one_line, some
 
 FREE = {"run", "started", "argv", "machine", "jobs", "executor", "asked", "readings"}
 """The fields of a run's first line in which two parts of one run may differ."""
 
 OF_CODE = ("harness", "format")
 """The fields that no option sets: they tell which GrammarBench made the run."""
+
+
+MOST_NAMED = 12
+"""Most checks that a line names."""
 
 
 class Difference(NamedTuple):
@@ -38,6 +45,34 @@ def first_difference(one: RunInfo, two: RunInfo, free: Collection[str] = ()) -> 
                 return _described(before, after)
             return Difference(*_shortened(field.name, before, after), field.name in OF_CODE)
     return None
+
+
+def refuse_other_checks(folder: Path, names: Collection[str]) -> None:
+    """Raises BadInput if the run was begun by a GrammarBench that has other checks than these, which would
+    make a run of which a part of the cases lacks some. `names`: the checks that are to be made."""
+    there = checks_of(folder) if names else None
+    if there is not None and there != set(names):
+        raise BadInput(
+            f"{folder} was begun with another GrammarBench ({checks_apart(there, set(names))}); begin anew, "
+            "with another --out"
+        )
+
+
+def checks_of(folder: Path) -> frozenset[str] | None:
+    """Returns the checks that a run made, by the first case whose checks came to their end; None where none
+    did. Raises BadInput for a damaged run."""
+    rows = read_rows(folder, whole=False)
+    return next((checks_named(row) for row in rows if names_every_check(row)), None)
+
+
+def checks_apart(there: Set[str], here: Set[str]) -> str:
+    """Returns in words which checks only one of two runs has; empty where these are the same."""
+    parts = [
+        f"{counted(len(alone), 'check')} {where}: {some(sorted(alone), MOST_NAMED)}"
+        for where, alone in (("only there", there - here), ("only here", here - there))
+        if alone
+    ]
+    return "; ".join(parts)
 
 
 def _versions(arms: Sequence[Arm]) -> list[tuple[str, str, str]]:

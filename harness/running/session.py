@@ -50,7 +50,7 @@ from harness.running.planned_cases import put_back
 from harness.running.progress import RunProgress
 from harness.running.ray.cluster import connected, parse_executor
 from harness.running.ray.sweep import sweep
-from harness.running.same_run import first_difference
+from harness.running.same_run import first_difference, refuse_other_checks
 from harness.running.shard import Shard, share
 from harness.running.taken import refuse_others, take_over
 from harness.running.work import Assignment, Work, memory_lines
@@ -199,6 +199,7 @@ def _walk_prepared(
             refuse_others(request.taken_from, info)
         if request.resume:
             _refuse_changes(read_info(folder), info, folder)
+            refuse_other_checks(folder, made(info.effort, info.decode, info.checks))
             if put_back(draft, folder):
                 say(f"{folder}/cases.jsonl was not as planned, or missing: it is put back")
             statuses = _leave_out_finished(folder, works, makes_checks(info.effort, info.decode), say)

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic import ARMS, info
+from synthetic import ARMS, info, row, write_run
 
 from harness.errors import BadInput
-from harness.running.same_run import first_difference
+from harness.rows.row import CHECKS_MODE
+from harness.running.merge import _same_checks
+from harness.running.same_run import first_difference, refuse_other_checks
 from harness.running.session import _refuse_changes
 
 
@@ -43,3 +45,34 @@ def test_another_version_or_option_is_named_as_before() -> None:
     harness = first_difference(then, info(ARMS[:1], harness="0.2.0"))
     assert harness is not None and harness.is_of_code
     assert first_difference(then, info([replace(ARMS[0], knows_one_end="two")])) is None
+
+
+def run_of(folder: Path, *names: str) -> Path:
+    """Returns a run of two cases without an end: the checks of the first one were lost, those of the second
+    one came to their end."""
+    fields: dict[str, Any] = {"mode": CHECKS_MODE, "instance": None, "valid": None, "accepted": None}
+    lost = row(**fields, status="crash", checking=names[0] if names else "")
+    whole = row(**fields, case_id="1" * 12, checks=dict.fromkeys(names, "passed"))
+    return write_run(folder, [[(each, b"")] for each in (lost, whole)], info(ARMS[:1]), complete=False)
+
+
+def test_a_run_of_other_checks_is_not_gone_on_with_and_not_merged(tmp_path: Path) -> None:
+    old, new, none = (
+        run_of(tmp_path / "a", "one"),
+        run_of(tmp_path / "b", "one", "two"),
+        run_of(tmp_path / "c"),
+    )
+    refuse_other_checks(old, {"one"})
+    refuse_other_checks(new, {"one", "two"})
+    refuse_other_checks(none, {"one"})
+    with pytest.raises(
+        BadInput, match=r"begun with another GrammarBench \(1 check only here: two\); begin anew"
+    ):
+        refuse_other_checks(old, {"one", "two"})
+    _same_checks([none, old, none, old])
+    with pytest.raises(
+        BadInput, match=r"b does not belong to .*a \(1 check only here: two\); merge what one"
+    ):
+        _same_checks([old, new])
+    with pytest.raises(BadInput, match=r"1 check only there: two"):
+        _same_checks([none, new, old])
