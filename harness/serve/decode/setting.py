@@ -68,8 +68,8 @@ class Setting:
 
     @property
     def queues(self) -> bool:
-        """Returns whether requests wait for a row from the start, so that their TTFT, E2E and goodput are
-        mostly a matter of the requests before them."""
+        """Returns whether requests wait for a row from the start, so that their TTFT, E2E and goodput have
+        the time of the requests before them in them."""
         return self.rate is None and self.texts > self.batch
 
     @property

@@ -159,6 +159,12 @@ def counted(answers: Iterable[Answer]) -> AnswerCounts:
     return AnswerCounts(sum(is_counted), len(is_counted) - sum(is_counted))
 
 
+def without_text(answers: Iterable[Answer]) -> int:
+    """Returns how many requests came to their end or their limit without any text: a model that thinks may
+    come to the limit before it writes."""
+    return sum(answer.is_answered and not answer.heard.message_ns for answer in answers)
+
+
 def in_one_read(answers: Iterable[Answer]) -> int:
     """Returns how many answered requests of several tokens have no TPOT, because all text came in one
     read."""

@@ -116,6 +116,9 @@ def load_notes(summary: LiveSummary, place: int) -> Iterator[str]:
             f"ITL {say('itl', gaps['p50'])}, p99 {say('itl', gaps['p99'])} ({gaps['n']:,.0f} gaps between "
             "messages)"
         )
+    if silent := figures.without_text(mine):
+        have, are = ("has", "is") if silent == 1 else ("have", "are")
+        yield f"{counted(silent, 'answer')} {have} no text, and {are} in no time, no rate and no goodput"
     if at_once := figures.in_one_read(mine):
         have = "has" if at_once == 1 else "have"
         yield (

@@ -111,8 +111,8 @@ def ttft(request: Completed) -> float:
 
 def ttft_from_row(request: Completed) -> float:
     """Time to first token without the queue: from getting a row until the first id is on the host. In a
-    closed load with more requests than rows, TTFT is mostly the time of the requests before. A request gets a
-    row once its grammar is there, so the wait for that is not in it either."""
+    closed load with more requests than rows, TTFT has the time of the requests before in it. A request gets
+    a row once its grammar is there, so the wait for that is not in this time either."""
     begun_ns = request.arrived_ns if request.admitted_ns is None else request.admitted_ns
     return float(request.token_ns[0] - begun_ns)
 

@@ -152,6 +152,27 @@ def test_a_session_says_that_its_loads_are_counted_in_two_ways(
     assert (pairs["pairs"], pairs["tpot_pairs"], pairs["pairs_counted_in_two_ways"]) == (8, 0, 8)
 
 
+# ------------------------------------------------------------------------------------- answers without a text
+
+
+@pytest.mark.usefixtures("quick")
+def test_answers_without_a_text_are_told_where_their_load_has_rates_of_0(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A model that thinks comes to its limit before it writes."""
+
+    async def behave(talk: faults.Talk) -> None:
+        if way(talk.body) is None:
+            return await faults.says(obeys)(talk)
+        await talk.head()
+        await talk.finish("length", tokens=256)
+
+    suite = write_suite(tmp_path / "mine.jsonl", {"word": {"regex": "[a-c]{3}"}})
+    assert run(behave, tmp_path / "run", suite, "--grammars", "mixed")[0] == OK
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.count("no text") == 1 and "8/8 - - - - 0 0 8 answers have no text, and are" in said
+
+
 # ----------------------------------------------------------------------------------- loads without an answer
 
 

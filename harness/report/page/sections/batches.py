@@ -79,8 +79,8 @@ def queues(decoded: Decoded) -> str:
         return ""
     sizes = ", ".join(f"{texts} at batch {batch}" for batch, texts in sorted(loads.items()))
     return (
-        f"All requests of a run are there at the start ({sizes}). Where they are more than the rows, TTFT is "
-        "mostly the time of the requests before; TTFT from row is without the waits for row and grammar."
+        f"All requests of a run are there at the start ({sizes}). Where they are more than the rows, the "
+        "time of the requests before is in TTFT; TTFT from row is without the waits for row and grammar."
     )
 
 
