@@ -164,7 +164,8 @@ def test_two_runs_tell_of_the_checks_that_only_one_of_them_made(
         f"1 check is made on the newer side only: 2 cases fail it, and they are compared with nothing ({NEW}"
     )
     assert f"of alpha 1.2.3, {alone} in 2 cases)" in told and told.count("on the newer side only") == 2
-    assert alone in both_pages(base, head, tmp_path / "page")[0]
+    page = both_pages(base, head, tmp_path / "page")[0]
+    assert page.count(alone) == 2 and "Times of two runs" not in page, "on top, and under Changes"
     assert main(["compare", str(head), str(base), "--gate"]) == 0
     assert "1 check is made on the older side only: 2 cases fail it" in " ".join(
         capsys.readouterr().out.split()

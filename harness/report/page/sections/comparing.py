@@ -85,6 +85,8 @@ class RunPair:
     lines: tuple[str, ...]
     """What the times of the two runs, each over its own reference, say of each other; and what cannot be
     compared."""
+    has_times: bool = False
+    """Are there lines about times among them?"""
 
 
 def values(page: Content) -> Values | None:
@@ -196,6 +198,7 @@ def _run_pair(pair: Pair, where: str) -> RunPair:
         len(every) - len(shown),
         pair.counted,
         pair.notes,
+        bool(pair.time_notes),
     )
 
 
