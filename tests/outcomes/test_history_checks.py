@@ -96,7 +96,9 @@ def test_a_history_that_does_not_tell_its_checks_is_compared_and_says_so(tmp_pat
     assert line.pop("checks") == {OLD: 0}
     file.write_bytes(gzip.compress(f"{json.dumps(header)}\n{json.dumps(line)}\n".encode()))
     assert conformance.histories_text(past) == "outcomes: 1 run"
-    add(past, "1.1", 11, (OLD, NEW), NEW)
+    add(past, "1.1", 11, (OLD, NEW))
+    assert losses(past) == [] and "not known" not in conformance.histories_text(past)
+    add(past, "1.1", 12, (OLD, NEW), NEW)
     assert losses(past) == [("1.0", "1.1", 3)]
     said = "alpha 1.1 on first is compared with 1.0, but which checks 1.0 had is not known"
     assert said in conformance.histories_text(past) and said in pages(past)

@@ -302,7 +302,7 @@ def _of_one_work(histories: Iterable[SuiteHistory]) -> Iterator[list[SuiteHistor
 
 def not_compared(histories: Iterable[SuiteHistory]) -> Iterator[str]:
     """Yields a line for each release whose last run is not compared with that of the release before it,
-    because only one of the two has some checks; and one where a history does not tell these."""
+    because only one of the two has some checks; and one for a loss where a history does not tell these."""
     for group in _of_one_work(histories):
         for before, after in pairwise(releases(group)):
             what = f"{arm(after)} {after.version} on {after.suite} is"
@@ -314,9 +314,10 @@ def not_compared(histories: Iterable[SuiteHistory]) -> Iterator[str]:
                     made = f"{counted(len(alone), 'check')} {'was' if len(alone) == 1 else 'were'} made"
                     why = f"{made} of {here.version} only ({in_words(alone)})"
                     yield f"{what} not compared with {before.version}: {why}"
-            if (after.checks is None) != (before.checks is None) and after.made_checks and before.made_checks:
-                unknown = (before if before.checks is None else after).version
-                yield f"{what} compared with {before.version}, but which checks {unknown} had is not known"
+            unknown = [one.version for one in (before, after) if one.checks is None and one.made_checks]
+            if unknown and FeatureChange(before, after, EVERY).lost:
+                had = f"which checks {' and '.join(unknown)} had is not known"
+                yield f"{what} compared with {before.version}, but {had}"
 
 
 def steps(histories: Iterable[SuiteHistory]) -> list[FeatureChange]:
