@@ -98,12 +98,14 @@ def test_what_the_engine_makes_of_tools_and_what_it_does_not_read_is_told(tmp_pa
         "e 1 does not read `guided_json`, so that nothing constrains the answer there (log.jsonl:2). "
         "Write `response_format`."
     ]
+    (_, only) = on_requests("e", offer, asked(tmp_path, REQUESTS[0], REQUESTS[3]))
+    assert only.startswith("1 of the cases is no tool: ask about it alone too, because e has further")
     assert list(on_requests("e", offer, asked(tmp_path, REQUESTS[3]))) == []
     two = asked(tmp_path, *REQUESTS[1:3], {"messages": [], "guided_choice": ["a", "b"]})
     (said_once,) = on_requests("e", replace(offer, is_for_tools=False), two)
     assert said_once.startswith("e 1 does not read `guided_json` and `guided_choice`, so that nothing")
     assert list(on_requests("", None, asked(tmp_path, *REQUESTS))) == []
-    another = "Tool calls of e do not go the way on which b was tried."
+    another = "e does not hand the tool calls of most models to b as it was tried here."
     assert list(stand_ins("e", offer, ["a", "b"], False))[1:] == [another]
     assert "Of schemas." in stand_ins("e", offer, ["a"], True)
     assert "Of schemas." not in stand_ins("e", offer, ["a"], False)

@@ -30,9 +30,11 @@ def on_requests(engine: str, offer: Offer | None, asked: Asked) -> Iterator[str]
     if asked.tools and facts.of_tools:
         yield facts.of_tools
     if asked.tools and asked.others and offer.is_for_tools:
+        those = "are no tools: ask about these"
         yield (
-            f"{asked.others:,} of the cases {'is no tool' if asked.others == 1 else 'are no tools'}: ask "
-            f"about these alone too, for of their schemas {engine}'s own check refuses more than this shows."
+            f"{asked.others:,} of the cases {'is no tool: ask about it' if asked.others == 1 else those} "
+            f"alone too, because {engine} has further backends for what is no tool, and checks a request "
+            "before them."
         )
     if unread := asked.names_at(facts.unread):
         places = listed(f"`{place}`" for place in unread)
@@ -59,7 +61,7 @@ def stand_ins(engine: str, offer: Offer | None, tried: Collection[str], has_sche
         if name.partition(":")[0] in known:
             yield f"{name} has options of its own, for which no option of {engine} is known."
         elif offer.is_for_tools:
-            yield f"Tool calls of {engine} do not go the way on which {name} was tried."
+            yield f"{engine} does not hand the tool calls of most models to {name} as it was tried here."
         elif offer.are_wrappers:
             yield f"{name} was tried by itself, not through {engine}."
         else:
