@@ -367,6 +367,25 @@ def test_a_document_that_breaks_a_keyword_is_not_refused_for_a_format_instead(na
         assert not is_valid(Grammar("json_schema", json.dumps(schema)), document.content)
 
 
+@pytest.mark.parametrize(
+    ("least", "texts"),
+    [
+        (0, [*RIGHT_TEXTS["email"]]),
+        (3, None),  # more items than there are such texts
+    ],
+)
+def test_items_that_may_not_be_equal_have_their_format(least: int, texts: list[str] | None) -> None:
+    """Who ignores `uniqueItems` and asserts formats refuses two empty texts for their format."""
+    items = {"type": "string", "format": "email"}
+    schema = {"type": "array", "items": items, "minItems": least, "uniqueItems": True}
+    documents = documents_for(json.dumps(schema), None, False)
+    (equal,) = (each.content for each in documents if "/uniqueItems" in each.pointers)
+    assert takes_formats(json.dumps(without(schema, "/uniqueItems")), equal)
+    assert not is_valid(Grammar("json_schema", json.dumps(schema)), equal)
+    assert texts is None or {*json.loads(equal)} < {*texts}
+    assert any(each.valid and len(json.loads(each.content)) >= max(1, least) for each in documents)
+
+
 def test_a_format_keeps_what_is_asked_beside_it() -> None:
     when = {"type": "string", "format": "date", "pattern": "^1999"}
     schema = {"type": "array", "items": when, "minItems": 1, "maxItems": 1}

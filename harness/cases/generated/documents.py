@@ -239,17 +239,35 @@ class _Maker:
             items = node.get("items", {})
             values: list[Any] = [0, 1, 2, 3]
             if isinstance(items, dict) and items:
-                values = self._values(pointer((*path, "items")))
+                least = node.get("minItems")
+                values = self._values(
+                    pointer((*path, "items")), least if isinstance(least, int | float) else 0
+                )
             if isinstance(items, dict) and values:
                 stricter = put(stricter, (*path, "items"), {"enum": values})
         return replace(self, schema=stricter)
 
-    def _values(self, place: str) -> list[Any]:
-        """Returns a few values that the subschema at a JSON Pointer takes."""
+    def _values(self, place: str, least: float) -> list[Any]:
+        """Returns a few values that the subschema at a JSON Pointer takes. They have the format wherever one
+        is asked for, if there are two of these and as many as the array has at least."""
+        sources = [(self, self.schema)]
+        if "format" in self.text:
+            right = with_right_texts(self.schema, self.draft)
+            sources.insert(0, (replace(self, asserts_formats=True), self.schema))
+            sources[:0] = [] if right is None else [(self, right)]
+        values: list[Any] = []
+        for maker, schema in sources:
+            values = maker._values_by(schema, place)
+            if len(values) >= max(2, least):
+                break
+        return values
+
+    def _values_by(self, schema: Schema, place: str) -> list[Any]:
+        """Returns a few values that the subschema of this schema takes."""
         values: list[Any] = []
         while len(values) < FEW_ITEMS:
             others = [{"not": {"enum": values}}] if values else []
-            text = self._short({"taken": self.schema}, [{"$ref": f"{URN}taken#{place}"}, *others])
+            text = self._short({"taken": schema}, [{"$ref": f"{URN}taken#{place}"}, *others])
             if text is None:
                 break
             values.append(json.loads(text))
