@@ -175,8 +175,16 @@ SHOWN_BY = {
     "live.jsonl": ("live", "--show"),
     "kernels.jsonl": ("measure", "kernels", "--show"),
     "growth.jsonl": ("measure", "growth", "--show"),
+    "rows.jsonl": ("table",),
 }
-"""The words of the command that prints a record, by the name of the file that holds it."""
+"""The words of the command that prints a record, by the name of the file that holds it. A session of `live`
+has rows too."""
+
+
+def shown_by(folder: Path) -> str:
+    """Returns which command prints the record that is in the folder; empty where there is none."""
+    words = next((words for name, words in SHOWN_BY.items() if (folder / name).is_file()), None)
+    return "" if words is None else f"{our_command(*words, str(folder))} prints what is here"
 
 
 def _instead(folder: Path) -> str:
@@ -184,10 +192,7 @@ def _instead(folder: Path) -> str:
     kind that it holds."""
     if below := _runs_below(folder):
         return f"but in {below}; name one of them"
-    words = next((words for name, words in SHOWN_BY.items() if (folder / name).is_file()), None)
-    if words is None:
-        return "give the folder that `run --out` wrote"
-    return f"{our_command(*words, str(folder))} prints what is here"
+    return shown_by(folder) or "give the folder that `run --out` wrote"
 
 
 def _whole_lines(folder: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:

@@ -56,7 +56,9 @@ def test_a_decoding_is_printed_again(tmp_path: Path, run: Run) -> None:
     assert code == BAD_INPUT and "leave the workloads" in err
     assert run("decode", "--show", folder, "--out", tmp_path / "other")[0] == BAD_INPUT
     code, _, err = run("decode", "--show", tmp_path)
-    assert code == BAD_INPUT and "no decoding here" in err
+    assert (
+        code == BAD_INPUT and "no decoding here" in err and f"`grammarbench decode --out {tmp_path}`" in err
+    )
 
 
 def test_one_without_an_end_says_so(tmp_path: Path, run: Run) -> None:
@@ -140,6 +142,23 @@ def test_who_wants_a_table_is_told_how_a_decoding_is_printed(tmp_path: Path, run
         assert code == BAD_INPUT and f"`grammarbench decode --show {folder}`" in err
     (folder / LINES).unlink()
     assert "give the folder that `run --out` wrote" in run("table", folder)[2]
+
+
+@pytest.mark.parametrize(
+    ("asked", "holds", "prints"),
+    [
+        ("live", "decode.jsonl", "decode --show"),
+        ("decode", "live.jsonl", "live --show"),
+        ("decode", "rows.jsonl", "table"),
+    ],
+)
+def test_who_asks_for_another_record_is_told_what_prints_it(
+    asked: str, holds: str, prints: str, tmp_path: Path, run: Run
+) -> None:
+    """A folder with a record is never written to again, so that nothing else can be made in it."""
+    (tmp_path / holds).touch()
+    code, _, err = run(asked, "--show", tmp_path)
+    assert code == BAD_INPUT and f"`grammarbench {prints} {tmp_path}` prints what is here" in err
 
 
 @pytest.mark.parametrize("finish", [True, False])

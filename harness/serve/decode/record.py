@@ -17,7 +17,7 @@ import numpy as np
 from harness.errors import BadInput
 from harness.measure.protocol import MeasuredArm
 from harness.rows.appending import Appender, Integers, RecordLines, named_figures
-from harness.rows.store import read_integers
+from harness.rows.store import read_integers, shown_by
 from harness.serve.decode.goodness import PLACE_COLUMNS, Goodness, ScoredText
 from harness.serve.decode.setting import Setting
 from harness.serve.requests.latency import OBJECTIVES, Objectives
@@ -253,10 +253,8 @@ def has_decoding(folder: Path) -> bool:
 def read_decoding(folder: Path) -> Decoding:
     """Returns the whole record. Raises BadInput."""
     if not has_decoding(folder):
-        raise BadInput(
-            f"{folder}: no decoding here (no {LINES}); "
-            f"{our_command('decode', '--out', str(folder))} makes one"
-        )
+        instead = shown_by(folder) or f"{our_command('decode', '--out', str(folder))} makes one"
+        raise BadInput(f"{folder}: no decoding here (no {LINES}); {instead}")
     figures = read_integers(folder / FIGURES)
     children, batches, losses, goodness, end = [], [], [], [], None
     with RecordLines(folder / LINES, PROTOCOL, "decoding") as lines:

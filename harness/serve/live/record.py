@@ -16,7 +16,7 @@ import numpy as np
 
 from harness.errors import BadInput
 from harness.rows.appending import Appender, Integers, RecordLines, named_figures
-from harness.rows.store import read_integers
+from harness.rows.store import read_integers, shown_by
 from harness.serve.live.answer import Answer, Heard
 from harness.serve.live.asking import Sampling
 from harness.serve.live.client import Deadlines
@@ -152,10 +152,8 @@ def has_session(folder: Path) -> bool:
 def read_session(folder: Path) -> Lived:
     """Returns the whole record. Raises BadInput."""
     if not has_session(folder):
-        raise BadInput(
-            f"{folder}: no live session here (no {LINES}); "
-            f"{our_command('live', 'URL', '--out', str(folder))} makes one"
-        )
+        instead = shown_by(folder) or f"{our_command('live', 'URL', '--out', str(folder))} makes one"
+        raise BadInput(f"{folder}: no live session here (no {LINES}); {instead}")
     figures = read_integers(folder / FIGURES)
     answers: dict[tuple[int, int], Answer] = {}
     judgements: dict[tuple[int, int], Judgement] = {}
