@@ -13,10 +13,10 @@ import pytest
 from small_members import SCHEMAS, SMALL_STYLES, is_right, small_texts
 
 from harness.backend.grammar import Grammar
-from harness.backend.layout import LAYOUTS
+from harness.backend.layout import LAYOUTS, WHITE_SPACED, with_delete_escaped
 from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.completion import shortest_completion
-from harness.oracle.json_schema.automaton import JsonSchemaAutomaton
+from harness.oracle.json_schema.automaton import JsonSchemaAutomaton, json_schema_automaton
 from harness.oracle.language import documents_of, outputs_of
 from harness.oracle.tag_formats import members
 from harness.oracle.tag_formats.members import MembersAutomaton
@@ -224,3 +224,19 @@ def test_a_layout_has_its_order_and_its_white_space() -> None:
     assert outputs.accepts(text.format("").encode()) and not outputs.accepts(text.format("  ").encode())
     assert not outputs_of(tag("qwen_xml", TOOL), layout=listed).accepts(text.format("").encode())
     assert outputs_of(tag("qwen_xml", TOOL, any_order=True), layout=listed).accepts(text.format("").encode())
+
+
+def test_tags_with_one_schema_do_not_use_up_the_time_of_one_another() -> None:
+    """From the thirty-fifth tag on there was no reference, because all searched within one budget."""
+    documents = json_schema_automaton(json.dumps(SCHEMAS[0]))
+    right = next(text for text, is_valid in right_texts("plain", 0).items() if is_valid).encode()
+    assert MembersAutomaton(documents, SMALL_STYLES["plain"]).accepts(right)
+    documents.budget._left = 0.0
+    assert MembersAutomaton(documents, SMALL_STYLES["plain"]).accepts(right)
+
+
+@pytest.mark.parametrize("character", ["\x7f", "\x01", "é"])
+def test_a_string_stands_as_it_is_in_a_layout_that_escapes_its_characters(character: str) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    outputs = outputs_of(tag("qwen_xml", schema), layout=with_delete_escaped(WHITE_SPACED))
+    assert outputs.accepts(f"<parameter=a>{character}</parameter>".encode())

@@ -24,6 +24,10 @@ class Budget:
         self._end: float | None = None
         self._calls = 0
 
+    def another(self) -> Budget:
+        """Returns a budget of as much time, of which nothing is spent."""
+        return Budget(self._seconds)
+
     @contextmanager
     def spending(self) -> Iterator[None]:
         """The time until the end of the block is taken off; blocks within it change nothing. Raises NoOracle

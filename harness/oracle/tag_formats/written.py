@@ -44,6 +44,8 @@ class WrittenAutomaton(Automaton[frozenset[Item]], Generic[Item]):
 
     def __init__(self, documents: JsonSchemaAutomaton, first: Item | None) -> None:
         self.documents = documents
+        # Tags with one schema share its documents, and must not use up the time of one another.
+        self._budget = documents.budget.another()
         self._moves_of: dict[Item, list[tuple[int, int, Item]]] = {}
         self._can_end: dict[Item, bool] = {}
         super().__init__(None if first is None or not self._is_viable(first) else frozenset({first}))
@@ -100,7 +102,7 @@ class WrittenAutomaton(Automaton[frozenset[Item]], Generic[Item]):
         after = DEAD if byte in b'"\\' else self.documents.step(state, byte)
         if after == DEAD and (short := SHORT.get(byte)):
             after = self.documents.run(state, short)
-        if after == DEAD and byte < 0x20:
+        if after == DEAD and byte < 0x80:  # a layout may have U+007F escaped only
             after = self.documents.run(state, f"\\u{byte:04x}".encode())
         return after
 
@@ -123,7 +125,7 @@ class WrittenAutomaton(Automaton[frozenset[Item]], Generic[Item]):
         What looks nearest is looked at first, and of that what was found last; `with_ends`, what `_ended`
         finds, which takes longer.
         """
-        with self.documents.budget.spending():
+        with self._budget.spending():
             return self._searched(item, most, with_ends)
 
     def _searched(self, item: Item, most: int, with_ends: bool) -> bool:
@@ -136,7 +138,7 @@ class WrittenAutomaton(Automaton[frozenset[Item]], Generic[Item]):
                 heappush(waiting, (distance, -len(came_from), after))
 
         while waiting:
-            self.documents.budget.check_now()
+            self._budget.check_now()
             *_, here = heappop(waiting)
             if self._can_end.get(here) or self._ends(here):
                 each: Item | None = here
