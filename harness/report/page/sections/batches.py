@@ -58,7 +58,7 @@ class Scaling:
     open_loads: tuple[tuple[str, ...], ...]
     """A line for each setting whose requests arrived at a rate, with a cell for each of OPEN."""
     objectives: str
-    """Those of goodput, by which the session was asked."""
+    """The objectives of goodput that the decoding was asked with."""
 
 
 FIGURES: tuple[tuple[str, str, Callable[[Completed], float | None]], ...] = (
