@@ -83,7 +83,7 @@ def test_what_a_new_check_finds_fails_no_record_and_is_told(
     head: list[Row], notes: tuple[str, ...], tmp_path: Path
 ) -> None:
     file = recorded(tmp_path, *BASE)
-    assert read_record(file).checks == {OLD}
+    assert read_record(file).checks == frozenset({OLD})
     verdict = compare_with_record(stored(tmp_path / "b", *head), file)
     assert (verdict.changes, verdict.exit_code, verdict.notes) == ((), 0, notes)
 
@@ -144,7 +144,7 @@ def test_a_record_that_does_not_say_its_checks_compares_all_and_names_what_may_b
 
 
 def test_a_run_that_took_cases_over_records_the_checks_that_all_have(tmp_path: Path) -> None:
-    assert read_record(recorded(tmp_path, *BASE[:2], *HEAD[2:])).checks == {OLD}
+    assert read_record(recorded(tmp_path, *BASE[:2], *HEAD[2:])).checks == frozenset({OLD})
     assert read_record(recorded(tmp_path / "none", walked())).checks is None
 
 
@@ -216,8 +216,11 @@ def test_a_record_says_how_many_of_its_outcomes_missed_a_deadline(
 def test_the_gravest_new_failures_come_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ids = [f"{number:012x}" for number in range(1, 61)]
     file = recorded(tmp_path, *map(walked, ids))
-    of = {ids[57]: {"valid": False}, ids[58]: {"status": "crash", "accepted": None}}
-    refused = {"status": "unsupported", "accepted": None}
+    of: dict[str, dict[str, Any]] = {
+        ids[57]: {"valid": False},
+        ids[58]: {"status": "crash", "accepted": None},
+    }
+    refused: dict[str, Any] = {"status": "unsupported", "accepted": None}
     head = stored(tmp_path / "b", *(walked(case_id, **of.get(case_id, refused)) for case_id in ids))
     changes = compare_with_record(head, file).changes
     assert [change.case[-12:] for change in changes[:3]] == [ids[58], ids[57], ids[0]]
@@ -241,7 +244,8 @@ def test_the_gravest_new_failures_come_first(tmp_path: Path, capsys: pytest.Capt
 
 def test_a_crash_of_one_backend_is_told_before_the_refusals_of_another(tmp_path: Path) -> None:
     of_beta = {"backend": "beta", "backend_version": "0.4", "options": "any_whitespace=false"}
-    refused, crashed = {"status": "unsupported", "accepted": None}, {"status": "crash", "accepted": None}
+    refused: dict[str, Any] = {"status": "unsupported", "accepted": None}
+    crashed: dict[str, Any] = {"status": "crash", "accepted": None}
     folders = []
     for name, alpha, beta in (("a", {}, {}), ("b", refused, crashed)):
         rows = [*(walked(each, **alpha) for each in IDS), walked(**of_beta | beta)]
