@@ -153,7 +153,7 @@ def compare_with_record(folder: Path, path: Path) -> Verdict:
 
 
 def _command(changes: Sequence[Change], folder: Path, info: RunInfo) -> tuple[str, ...]:
-    """Returns the command that shows the worst new failure, the first of the changes; nothing if none is new."""
+    """Returns the command that shows the worst new failure, the first change; nothing if none is new."""
     new = [change for change in changes if change.new]
     if not new:
         return ()
