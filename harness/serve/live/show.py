@@ -112,10 +112,8 @@ def load_notes(summary: LiveSummary, place: int) -> Iterator[str]:
     load, mine = summary.lived.setup.loads[place], summary.by_load[place]
     gaps = percentiles(figures.values(mine, "itl"))
     if gaps["p50"] is not None:
-        yield (
-            f"ITL {say('itl', gaps['p50'])}, p99 {say('itl', gaps['p99'])} ({gaps['n']:,.0f} gaps between "
-            "messages)"
-        )
+        between = f"{counted(int(gaps['n'] or 0), 'gap')} between messages"
+        yield f"ITL {say('itl', gaps['p50'])}, p99 {say('itl', gaps['p99'])} ({between})"
     if silent := figures.without_text(mine):
         have, are = ("has", "is") if silent == 1 else ("have", "are")
         yield f"{counted(silent, 'answer')} {have} no text, and {are} in no time, no rate and no goodput"
@@ -147,8 +145,8 @@ def load_notes(summary: LiveSummary, place: int) -> Iterator[str]:
         )
     if paired is not None and paired.unlike:
         yield (
-            f"of {counted(paired.unlike, 'pair')}, the server counted the tokens of one answer only: they "
-            "have no ratio of TPOT, and neither tok/s nor goodput can be compared with the other load's"
+            f"of {counted(paired.unlike, 'pair')}, the server counted the tokens of one answer only: there "
+            "TPOT has no ratio, and neither tok/s nor goodput can be compared with the other load's"
         )
     if (late := _late(load, mine)) is not None:
         yield f"THE CLIENT WAS LATE by {say('ttft', late)} at the median, so the load was not the stated one"

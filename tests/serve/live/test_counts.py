@@ -152,6 +152,20 @@ def test_a_session_says_that_its_loads_are_counted_in_two_ways(
     assert (pairs["pairs"], pairs["tpot_pairs"], pairs["pairs_counted_in_two_ways"]) == (8, 0, 8)
 
 
+@pytest.mark.usefixtures("quick")
+def test_one_pair_and_one_gap_are_said_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async def behave(talk: faults.Talk) -> None:
+        await talk.head()
+        await talk.texts(["ab", "c"], 0.05)
+        await talk.finish(tokens=3 if way(talk.body) is None else None)
+
+    suite = write_suite(tmp_path / "mine.jsonl", {"word": {"regex": "[a-c]{3}"}})
+    assert run(behave, tmp_path / "run", suite, "--grammars", "mixed", "--requests", "1")[0] == OK
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.count("(1 gap between messages)") == 2
+    assert "of 1 pair, the server counted the tokens of one answer only: there TPOT has no ratio" in said
+
+
 # ------------------------------------------------------------------------------------- answers without a text
 
 
