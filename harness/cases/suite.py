@@ -81,6 +81,9 @@ class Passed:
     """The tools that are not read of requests whose other tools and formats are repetitions."""
     repeated: int = 0
     """The number of tools and formats that an earlier request of the suite has too."""
+    asked_elsewhere: dict[tuple[str, str], str] = field(default_factory=dict)
+    """The first request that asks for what an earlier one asks for at another place of a request
+    (`Case.asked_at`), by that place and the case's id."""
 
 
 def suite_names() -> list[str]:
@@ -230,18 +233,23 @@ def read_cases(suite: Suite, passed: Passed | None = None) -> Iterator[Case]:
     names = Names(suite.files, suite.folder)
     passed = passed or Passed()
     held: set[tuple[str, str]] = set()
+    places: set[tuple[str, str]] = set()
     for path in suite.files:
         # Where the package lies says nothing about its suites.
         draft = None if suite.is_ours else _draft_of_folder(path)
         shown = str(path.relative_to(suite.folder or path.parent))
         for case in _cases_of_file(path, shown, draft, passed.unheld):
             if case.request:
-                key = ("" if case.is_unnamed else case.name), case.id
+                key, place = ("" if case.is_unnamed else case.name, case.id), (case.asked_at, case.id)
                 if key in held:
                     passed.repeated += 1
                     passed.left_out |= dict.fromkeys(case.left_out)
+                    if place not in places:
+                        request = f"{shown}{case.request.removeprefix(str(path))}"
+                        passed.asked_elsewhere.setdefault(place, request)
                     continue
                 held.add(key)
+                places.add(place)
             counts[case.id] = counts.get(case.id, 0) + 1
             if counts[case.id] > 1:
                 case = replace(case, id=f"{case.id}-{counts[case.id]}")

@@ -53,6 +53,14 @@ def test_tools_and_fields_of_requests_are_told_apart(tmp_path: Path) -> None:
     assert set(found.names_at(("guided_",))) == {"guided_json"}
 
 
+def test_a_schema_that_stands_in_two_fields_is_told_of_both(tmp_path: Path) -> None:
+    """What many requests ask for is one case, but an engine may read only one of the fields."""
+    old: dict[str, Any] = {"messages": [], "guided_json": SCHEMA}
+    found = asked(tmp_path, {"messages": [], "structured_outputs": {"json": SCHEMA}}, old, old)
+    assert found.others == 1
+    assert found.fields == {"structured_outputs.json": ["log.jsonl:1"], "guided_json": ["log.jsonl:2"]}
+
+
 def entry(name: str, engines: dict[str, dict[str, str]], **facts: object) -> dict[str, Any]:
     """An entry of the catalogue, of an adapter whose library is installed."""
     return {
