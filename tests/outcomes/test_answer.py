@@ -140,6 +140,17 @@ def test_an_exception_for_what_no_engine_hands_over_is_no_break(
     ]
 
 
+def test_ids_that_are_never_text_are_named_where_only_these_are_lacking(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    lacks = "it forbids 12 tokens: it never takes these ids for text"
+    found = Finding(TOKENS_LEAD, 0, lacks, "never_text", over=12)
+    answer = _answer(synthetic, tmp_path, [{"findings": (found,)}], [IGNORES])
+    assert "has another fault in 1 (ids that are never text)" in answer.sentence
+    (risk,) = answer.risks
+    assert risk.sentence == f"With alpha “{TOKENS_LEAD.replace('_', ' ')}” does not hold: {lacks}."
+
+
 def test_a_sum_of_calls_that_is_too_long_is_not_told_as_a_call_without_an_answer(
     synthetic: ModuleType, tmp_path: Path
 ) -> None:

@@ -47,6 +47,7 @@ CAUSES = {
     "free_text": "free text that goes on otherwise",
     "invalid_utf8": "tokens that are no UTF-8",
     "number_form": "numbers that JSON lacks",
+    "never_text": "ids that are never text",
     "no_document": "text with which no document goes on",
     "no_json": "text that is no JSON",
     "outside_tag": "a trigger with which no structure begins",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.outcomes.answer.cases import DESCRIPTIONS, CaseAnswer, Proof, telling
+from harness.checks.never_text import NEVER_TEXT
+from harness.outcomes.answer.cases import CAUSES, DESCRIPTIONS, CaseAnswer, Proof, telling
 from harness.outcomes.answer.words import MOST_CONSTRAINTS, coded
 from harness.outcomes.case_state import CaseState
 from harness.text import counted, listed, one_line, shorten, some
@@ -73,7 +74,7 @@ def _risk_sentence(state: CaseState, names: str, ending: str, proof: Proof | Non
         return f"{names} take{ending} too long{f': {said}' if said else '.'}"
     if state == CaseState.BREAKS:
         return f"{names} break{ending}{f': {said}' if said else '.'}"
-    if proof and proof.constraint in DESCRIPTIONS:
+    if proof and proof.constraint in DESCRIPTIONS and proof.constraint != CAUSES[NEVER_TEXT]:
         return f"{names} take{ending} {proof.constraint}: {said}"
     if proof and proof.check:
         check = proof.check.replace("_", " ")
