@@ -129,6 +129,11 @@ class _Maker:
         return made
 
     @cached_property
+    def right(self) -> Schema | None:
+        """Returns the schema with a right text wherever a format is asked; None where there is none."""
+        return with_right_texts(self.schema, self.draft)
+
+    @cached_property
     def _has_alternatives(self) -> bool:
         """Has the schema subschemas of which only some may apply?"""
         return any(not ALTERNATIVES.isdisjoint(node) for _, node in object_subschemas(self.schema))
@@ -252,9 +257,8 @@ class _Maker:
         is asked for, if there are two of these and as many as the array has at least."""
         sources = [(self, self.schema)]
         if "format" in self.text:
-            right = with_right_texts(self.schema, self.draft)
             sources.insert(0, (replace(self, asserts_formats=True), self.schema))
-            sources[:0] = [] if right is None else [(self, right)]
+            sources[:0] = [] if self.right is None else [(self, self.right)]
         values: list[Any] = []
         for maker, schema in sources:
             values = maker._values_by(schema, place)
