@@ -234,8 +234,9 @@ def budget_lines(budget: CaseBudget) -> Iterator[str]:
         for each in sorted(budget.unfound, key=lambda each: (each.known is not None, -each.least))
     ]
     if bounds:
-        cases = "this case" if len(bounds) == 1 else "these cases"
-        yield f"For {cases} the fewest tokens were not found, and may be more: {some(bounds, MOST_NAMES)}."
+        cases, whose = ("This case", "its") if len(bounds) == 1 else ("These cases", "their")
+        named = some(bounds, MOST_NAMES)
+        yield f"{cases} may need more, because {whose} fewest tokens were not found: {named}."
 
 
 def _changes(advice: Advice) -> list[str]:

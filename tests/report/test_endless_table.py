@@ -129,7 +129,7 @@ def test_only_a_number_that_was_found_is_told_as_the_most(
     assert budget is not None
     first, *others = budget_lines(budget)
     assert first == f"With a max_tokens below 15 no output of few: two members can be complete{ending}."
-    of_this = f"For this case the fewest tokens were not found, and may be more: {said}."
+    of_this = f"This case may need more, because its fewest tokens were not found: {said}."
     assert others == ([of_this] if said else [])
 
 
