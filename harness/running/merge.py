@@ -112,10 +112,10 @@ def _refuse_occupied(out: Path) -> None:
 def _belongs(first: RunInfo, other: RunInfo, there: Path, here: Path) -> None:
     """Raise BadInput unless they are runs of one plan, by one harness, of the same versions."""
     if different := first_difference(first, other, ("shard",)):
-        what = "one GrammarBench with the same adapters" if different.is_of_code else "one command"
+        what = "with the same adapters" if different.is_of_code else "with one command"
         raise BadInput(
             f"{here} does not belong to {there} (there {different.was}; here {different.is_now}); merge what "
-            f"{what} made"
+            f"one GrammarBench made {what}"
         )
 
 

@@ -47,15 +47,38 @@ def first_difference(one: RunInfo, two: RunInfo, free: Collection[str] = ()) -> 
     return None
 
 
+def refuse_changes(then: RunInfo, now: RunInfo, folder: Path) -> None:
+    """Raises BadInput unless the run in the folder goes on as what it was."""
+    different = first_difference(then, now)
+    if different is None:
+        return
+    told = f"({different.was}; now {different.is_now})"
+    if not different.is_of_code:
+        raise BadInput(
+            f"{folder} was started with other options {told}; repeat its command, or give another --out"
+        )
+    way = "; end it with that one, or begin anew, with another --out"
+    if any(one in now.arms for one in then.arms):
+        way += f": --take-over {folder} keeps what the backends walked that are as they were"
+    raise BadInput(f"{folder} was started with another GrammarBench or adapter {told}{way}")
+
+
 def refuse_other_checks(folder: Path, names: Collection[str]) -> None:
     """Raises BadInput if the run was begun by a GrammarBench that has other checks than these, which would
     make a run of which a part of the cases lacks some. `names`: the checks that are to be made."""
-    there = checks_of(folder) if names else None
-    if there is not None and there != set(names):
+    if apart := other_checks(folder, names):
         raise BadInput(
-            f"{folder} was begun with another GrammarBench ({checks_apart(there, set(names))}); begin anew, "
-            "with another --out"
+            f"{folder} was begun with another GrammarBench ({apart}); end it with that one, or begin anew, "
+            f"with another --out: --take-over {folder} keeps the cases that it walked, with the checks that "
+            "it made"
         )
+
+
+def other_checks(folder: Path, names: Collection[str]) -> str:
+    """Returns in words which of these checks the run in the folder did not make, and which others it made;
+    empty where it made the same, and where it does not tell. Raises BadInput for a damaged run."""
+    there = checks_of(folder) if names else None
+    return "" if there is None else checks_apart(there, set(names))
 
 
 def checks_of(folder: Path) -> frozenset[str] | None:
@@ -100,14 +123,21 @@ def _described(before: Sequence[Arm], after: Sequence[Arm]) -> Difference:
 
 
 def _shortened(name: str, before: Any, after: Any) -> tuple[str, str]:
-    """Returns a field with its value before, and its value after, both short: of a table only what
-    differs."""
+    """Returns a field with its value before, and its value after, both short: of a table, and of a table in
+    it, only what differs."""
     if name == "arms":
         before, after = (
             [f"{each.backend} {each.version} {each.options}".strip() for each in arms]
             for arms in (before, after)
         )
-    if isinstance(before, dict):
-        changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]
-        before, after = {key: before.get(key) for key in changed}, {key: after.get(key) for key in changed}
+    before, after = _differing(before, after)
     return f"{name} {one_line(str(before), 160)}", one_line(str(after), 160)
+
+
+def _differing(before: Any, after: Any) -> tuple[Any, Any]:
+    """Returns both without the keys at which they are equal, where both are tables, at any depth."""
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return before, after
+    changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    pairs = {key: _differing(before.get(key), after.get(key)) for key in changed}
+    return {key: was for key, (was, _) in pairs.items()}, {key: now for key, (_, now) in pairs.items()}

@@ -50,7 +50,7 @@ from harness.running.planned_cases import put_back
 from harness.running.progress import RunProgress
 from harness.running.ray.cluster import connected, parse_executor
 from harness.running.ray.sweep import sweep
-from harness.running.same_run import first_difference, refuse_other_checks
+from harness.running.same_run import other_checks, refuse_changes, refuse_other_checks
 from harness.running.shard import Shard, share
 from harness.running.taken import refuse_others, take_over
 from harness.running.work import Assignment, Work, memory_lines
@@ -198,7 +198,7 @@ def _walk_prepared(
         if request.taken_from:
             refuse_others(request.taken_from, info)
         if request.resume:
-            _refuse_changes(read_info(folder), info, folder)
+            refuse_changes(read_info(folder), info, folder)
             refuse_other_checks(folder, made(info.effort, info.decode, info.checks))
             if put_back(draft, folder):
                 say(f"{folder}/cases.jsonl was not as planned, or missing: it is put back")
@@ -260,11 +260,14 @@ def _take_over(
     writer: Writer,
     say: Callable[[str], None],
 ) -> None:
-    """Takes over the rows of an earlier run, and says of how many cases, and of which suites none."""
+    """Takes over the rows of an earlier run, and says of how many cases, whether other checks were made of
+    these, and of which suites none."""
     taken, others = take_over(earlier, info, folder / CASES_FILE, works, writer)
     say(f"{counted(taken, 'case')} taken over from {earlier}")
     if taken:
         add_session(folder, read_info(earlier))
+        if apart := other_checks(earlier, made(info.effort, info.decode, info.checks)):
+            say(f"they were walked with another GrammarBench, and have its checks alone ({apart})")
     if others:
         names = one_line(", ".join(others), spelled=True)
         say(f"its cases of {names} were others, or cannot be told from others: walked anew")
@@ -380,16 +383,6 @@ def _refuse_occupied(folder: Path) -> None:
     if has_begun(folder):
         raise BadInput(f"{folder} holds a run already; add --resume to continue it, or give another --out")
     refuse_strangers(folder, OF_A_RUN)
-
-
-def _refuse_changes(then: RunInfo, now: RunInfo, folder: Path) -> None:
-    """Raise BadInput unless the run goes on as what it was."""
-    if different := first_difference(then, now):
-        other, way = "other options", "repeat its command, or give"
-        if different.is_of_code:
-            other, way = "another GrammarBench or adapter", "begin anew, with"
-        told = f"({different.was}; now {different.is_now})"
-        raise BadInput(f"{folder} was started with {other} {told}; {way} another --out")
 
 
 def _effort(request: Request, profile: Profile) -> int:

@@ -308,7 +308,7 @@ SPOILT: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "version": (lambda line: line["arms"][0].update(version="9"), "arms .*reference 9"),
     "adapter": (
         lambda line: line["arms"][0]["dialects"].append("other"),
-        "dialects of reference.* without other; here with other.*one GrammarBench with the same adapters",
+        "dialects of reference.* without other; here with other.*made with the same adapters",
     ),
     "options": (lambda line: line.update(timeout_s=31.0), "timeout_s 30.0; here 31.0"),
     "effort": (lambda line: line.update(effort=2), "effort 0; here 2"),

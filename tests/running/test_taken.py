@@ -62,6 +62,7 @@ def walk(
     timeout: float = 30.0,
     shard: Shard | None = None,
     resume: bool = False,
+    effort: int = 0,
 ) -> str:
     """Walks the suite into a folder beside it; returns what is said."""
     said: list[str] = []
@@ -72,7 +73,7 @@ def walk(
         profile="quick",
         out=suite.with_name(out),
         timeout_s=timeout,
-        effort=0,
+        effort=effort,
         only=tuple(cases),
         bare=bare,
         taken_from=suite.with_name(taken_from) if taken_from else None,
@@ -209,6 +210,22 @@ def test_another_deadline_is_refused(suite: Path) -> None:
     walk(suite, "first")
     with pytest.raises(BadInput, match=r"made with other options \(timeout_s 30.0; now 3.0\)"):
         walk(suite, "second", taken_from="first", timeout=3.0)
+
+
+def test_that_other_checks_were_made_of_what_is_taken_over_is_said(suite: Path) -> None:
+    walk(suite, "first", cases=NAMES[:1], effort=1)
+    said = walk(suite, "same", cases=NAMES[:1], taken_from="first", effort=1)
+    assert "1 case taken over" in said and "another GrammarBench" not in said
+    stored = suite.with_name("first") / ROWS
+    lines = [json.loads(line) for line in stored.read_text().splitlines()]
+    for line in lines:
+        if line.get("checks"):
+            del line["checks"]["the_mask_says_what_accept_does"]
+    stored.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    said = walk(suite, "second", cases=NAMES[:1], taken_from="first", effort=1)
+    assert "have its checks alone (1 check only here: the_mask_says_what_accept_does)" in said
+    with pytest.raises(BadInput, match=r"only here: the_mask_says_what_accept_does.*--take-over"):
+        walk(suite, "first", cases=NAMES[:1], effort=1, resume=True)
 
 
 @pytest.mark.parametrize("kind", ["suites", "backends", "vocabularies"])
