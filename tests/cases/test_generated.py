@@ -132,6 +132,25 @@ def test_alternatives_that_hold_one_another_have_documents() -> None:
     assert "breaks $defs.condition/anyOf/0.field > type" in documents
 
 
+def test_no_valid_document_has_names_of_another_alternative_between_those_of_its_own() -> None:
+    """Of a union with a discriminator there was a valid `{"kind": "dog", "lives": 0, "name": ""}`, which is
+    how nobody writes a dog, and whoever refuses it was said to refuse valid output."""
+    pets = {
+        "Cat": {"kind": {"const": "cat"}, "lives": {"type": "integer"}},
+        "Dog": {"kind": {"const": "dog"}, "name": {"type": "string"}},
+    }
+    defined = {
+        name: {"type": "object", "properties": properties, "required": list(properties)}
+        for name, properties in pets.items()
+    }
+    schema = {"$defs": defined, "oneOf": [{"$ref": f"#/$defs/{name}"} for name in pets]}
+    valid = [json.loads(each.content) for each in documents_of(schema).values() if each.valid]
+    assert {document["kind"] for document in valid} == {"cat", "dog"}
+    for document in valid:
+        own = list(pets["Cat" if document["kind"] == "cat" else "Dog"])
+        assert list(document)[: len(own)] == own
+
+
 def closed(properties: dict[str, Any]) -> dict[str, Any]:
     """Returns the schema of an object that has all of these members and no other."""
     required = list(properties)

@@ -212,7 +212,9 @@ class _Maker:
         for formats in readings:
             # A copy would have to look through the schema for alternatives again.
             maker = self if formats == self.asserts_formats else replace(self, asserts_formats=formats)
-            content = maker._short(resources, demands)
+            # What only the schema takes, and not the variant that asks less, has names of an alternative that
+            # does not apply. Where these stand between those of the one that does, no backend writes it.
+            content = maker._short(resources, demands, agrees=wanted.is_reverse)
             if content is not None:
                 yield content
 
@@ -277,9 +279,12 @@ class _Maker:
             values.append(json.loads(text))
         return values
 
-    def _short(self, resources: dict[str, Schema], demands: list[Schema]) -> bytes | None:
+    def _short(
+        self, resources: dict[str, Schema], demands: list[Schema], *, agrees: bool = False
+    ) -> bytes | None:
         """Returns a short document that satisfies all demands, which may refer to the resources; None if none
-        is found. Its names come in the order of the alternative that applies, if there is such a one."""
+        is found. Its names come in the order of the alternative that applies, if there is such a one; if
+        there is none, `agrees` refuses the document."""
         text = compound(resources, demands, self.draft)
         try:
             documents = self._documents(text, SPACED)
@@ -292,7 +297,7 @@ class _Maker:
             agreeing = self._documents(text, AGREEING)
             if agreeing.accepts(content):
                 return content
-            return short_completion(agreeing, agreeing.start) or content
+            return short_completion(agreeing, agreeing.start) or (None if agrees else content)
         except NoOracle:
             return content
 
