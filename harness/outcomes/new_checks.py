@@ -3,7 +3,7 @@ is no change of the backend."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.rows.row import Row, checks_named, names_every_check
@@ -46,16 +46,8 @@ class ChecksOfCase:
         return self.names - others.names if others.is_whole else frozenset()
 
 
-def made_checks(rows: Iterable[Row]) -> MadeChecks:
-    """Returns the checks that these rows tell of."""
-    made = MadeChecks()
-    for row in rows:
-        made = with_row(made, row)
-    return made
-
-
 def with_row(made: MadeChecks, row: Row) -> MadeChecks:
-    """Returns the same with those of one more row."""
+    """Returns the same checks with those of one more row."""
     names, always = checks_named(row), made.always
     if names_every_check(row):
         always = names if always is None else always & names

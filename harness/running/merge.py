@@ -76,9 +76,9 @@ def merge(out: Path, folders: Sequence[Path], argv: Sequence[str]) -> Merged:
     if len(set(wanted)) < len(wanted):
         raise BadInput(f"{folders[0]}/rows.jsonl names one backend twice; the file was changed or damaged")
     parts = [_part(folder, owed, set(wanted)) for folder in folders]
+    _same_checks(folders)
     for place, part in enumerate(parts):
         _agree(part, parts[:place])
-    _same_checks(folders)
     make_writable(out)
     with locked(out):
         _refuse_occupied(out)  # another process may have written there since

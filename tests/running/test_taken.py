@@ -17,6 +17,7 @@ from harness.errors import BAD_INPUT, OK, BadInput
 from harness.rows.folder import ROWS
 from harness.rows.row import Row, untimed
 from harness.rows.store import PACKED, packed, read_end, read_info, read_rows
+from harness.running.merge import merge
 from harness.running.session import Request, run
 from harness.running.shard import Shard
 
@@ -226,6 +227,8 @@ def test_that_other_checks_were_made_of_what_is_taken_over_is_said(suite: Path) 
     assert "have its checks alone (1 check only here: the_mask_says_what_accept_does)" in said
     with pytest.raises(BadInput, match=r"only here: the_mask_says_what_accept_does.*--take-over"):
         walk(suite, "first", cases=NAMES[:1], effort=1, resume=True)
+    with pytest.raises(BadInput, match=r"1 check only there: .*merge what one GrammarBench made"):
+        merge(suite.with_name("whole"), [suite.with_name("same"), suite.with_name("first")], ())
 
 
 @pytest.mark.parametrize("kind", ["suites", "backends", "vocabularies"])
