@@ -15,6 +15,7 @@ import numpy as np
 from harness.backend.grammar import ASSERTED_FORMAT, forced_token
 from harness.backend.layout import Layout
 from harness.cases.case import Case
+from harness.cases.closed_alternatives import text_with_closed_alternatives
 from harness.cases.plain_constants import text_with_plain_constants
 from harness.checks import MASKS
 from harness.checks.documents import Outputs, documents_of_case, mask_finding
@@ -148,8 +149,8 @@ def _agreed(shortfall: Shortfall) -> Shortfall | None:
     """Returns what the mask lacks against those documents alone of which everybody says that they are written
     so; None if none of them begins like the place's text.
 
-    A library may write each alternative of the schema in an order of its own, and the numbers of `enum` and
-    `const` as the schema has them, such as `1.0`.
+    A library may write each alternative of the schema in an order of its own, and without the names of
+    others, and the numbers of `enum` and `const` as the schema has them, such as `1.0`.
     """
     subject, place = shortfall.subject, shortfall.place
     if shortfall.layout.order != "any":
@@ -160,14 +161,20 @@ def _agreed(shortfall: Shortfall) -> Shortfall | None:
         documents, state = reached
         demanded = shortfall.demanded & subject.trie.mask(documents, state)
         shortfall = Shortfall(subject, layout, documents, place, state, shortfall.allowed, demanded)
-    plain = text_with_plain_constants(subject.case.grammar.text)
-    if plain is None or not shortfall.missing.any():
-        return shortfall
-    grammar = replace(subject.case.grammar, text=plain)
-    demanded_too = _demanded(subject, place, shortfall.layout, case=replace(subject.case, grammar=grammar))
-    if demanded_too is None:
-        return None
-    return replace(shortfall, demanded=shortfall.demanded & demanded_too)
+    changed = [text_with_plain_constants]
+    if shortfall.layout.unlisted in ("asked", "never"):
+        changed.append(text_with_closed_alternatives)
+    for change in changed:
+        text = change(subject.case.grammar.text)
+        if text is None or not shortfall.missing.any():
+            continue
+        grammar = replace(subject.case.grammar, text=text)
+        case = replace(subject.case, grammar=grammar)
+        demanded_too = _demanded(subject, place, shortfall.layout, case=case)
+        if demanded_too is None:
+            return None
+        shortfall = replace(shortfall, demanded=shortfall.demanded & demanded_too)
+    return shortfall
 
 
 def _demanded(

@@ -447,3 +447,24 @@ def test_real_backends_are_held_to_their_words() -> None:
     assert findings_of(llguidance, open_names, b'{"id":null,"x":null}') == []
     outlines = make(parse_specs("outlines-core")[0], vocabulary)
     assert findings_of(outlines, TEMPERATURES, b"0.0", b"0.5") == []
+
+
+def pet(kind: str, *names: str, **more: Any) -> dict[str, Any]:
+    """An alternative that is told by its kind."""
+    properties = {"kind": {"const": kind}} | {name: {"type": "integer"} for name in names}
+    return {"type": "object", "properties": properties, "required": ["kind"], **more}
+
+
+def test_nobody_need_write_the_names_of_another_alternative_in_a_closed_object() -> None:
+    """A library that closes each alternative of a union by itself was said to refuse valid output."""
+    union = {"oneOf": [{"$ref": "#/$defs/cat"}, pet("dog", "name")], "$defs": {"cat": pet("cat", "lives")}}
+    by_itself = {
+        "oneOf": [pet(*each, additionalProperties=False) for each in (("cat", "lives"), ("dog", "name"))]
+    }
+    cat, dog = b'{"kind":"cat","lives":1}', b'{"kind":"dog","name":1}'
+    for layout in (STRICT, ASKED):
+        assert findings_of(declaring(layout), union, cat, dog) == []
+        assert findings_of(declaring(layout, schema=by_itself), union, cat, dog) == []
+        lacks = {"oneOf": [by_itself["oneOf"][0], pet("dog", additionalProperties=False)]}
+        found = findings_of(declaring(layout, schema=lacks), union, cat, dog)
+        assert {finding.position for finding in found} == {len(b'{"kind":"dog"')}
