@@ -97,13 +97,13 @@ def _record(options: argparse.Namespace) -> int:
     if options.head:
         raise BadInput("--record writes what one run came to; name that run only")
     _refuse(options, ("gate", "time", "means", "html"), "a record that is written")
-    count = expected.write_record(options.base, options.record)
+    written = expected.write_record(options.base, options.record)
     emit(
         options,
-        lambda: {"recorded": count, "file": options.record},
-        lambda: f"recorded {counted(count, 'outcome')} in {options.record}",
+        lambda: {"recorded": written.outcomes, "file": options.record},
+        lambda: f"recorded {counted(written.outcomes, 'outcome')} in {options.record}",
     )
-    if late := expected.late_in_words(options.record):
+    if late := expected.late_in_words(written):
         say(late)
     return OK
 

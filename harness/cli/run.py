@@ -198,14 +198,14 @@ def _record(folder: Path, path: Path) -> int:
     from harness.outcomes import expected
 
     try:
-        count = expected.write_record(folder, path)
+        written = expected.write_record(folder, path)
     except BadInput as error:
         command = shlex.join(["grammarbench", "compare", str(folder), "--record"])
         raise BadInput(f"{error}; the run is stored whole: `{command} FILE` writes its record") from error
-    say(f"recorded {counted(count, 'outcome')} in {path}")
-    if late := expected.late_in_words(path):
+    say(f"recorded {counted(written.outcomes, 'outcome')} in {path}")
+    if late := expected.late_in_words(written):
         say(late)
-    return count
+    return written.outcomes
 
 
 def _walked(options: argparse.Namespace) -> Path:

@@ -85,7 +85,7 @@ def test_the_faults_of_a_row(one: Row, found: set[str]) -> None:
 def test_the_same_run_is_as_recorded_and_any_difference_is_told_by_name(tmp_path: Path) -> None:
     file = tmp_path / "base.json"
     before = stored(tmp_path / "a", row(), row(instance=1, accepted=False), checked(findings=(FINDING,)))
-    assert write_record(before, file) == 1
+    assert write_record(before, file).outcomes == 1
     assert compare_with_record(before, file).holds
     after = stored(tmp_path / "b", row(valid=False), row(instance=1), checked(findings=(FINDING,)))
     result = compare_with_record(after, file)
@@ -586,7 +586,7 @@ def test_a_backend_of_which_nothing_is_recorded_is_named_and_proves_nothing(tmp_
 
 def test_what_is_recorded_is_what_was_measured(tmp_path: Path) -> None:
     run = stored(tmp_path / "a", row(**OURS), OTHER_CASE)
-    assert write_record(run, tmp_path / "base.json") == 1
+    assert write_record(run, tmp_path / "base.json").outcomes == 1
 
 
 @pytest.mark.parametrize(

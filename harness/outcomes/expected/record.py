@@ -151,8 +151,18 @@ def refuse_no_record(path: Path) -> None:
     refuse_to_replace(path, OURS, "--record", "record of outcomes")
 
 
-def write_record(folder: Path, path: Path) -> int:
-    """Writes what the cases of a run came to; returns how many, without those that we did not measure.
+@dataclass(frozen=True)
+class Written:
+    """What a record that was written holds."""
+
+    outcomes: int
+    """How many outcomes; those that we did not measure are not among them."""
+    late: int
+    """How many of them missed a deadline."""
+
+
+def write_record(folder: Path, path: Path) -> Written:
+    """Writes what the cases of a run came to; returns what the record holds.
 
     Raises BadInput for an incomplete run, and where the path holds something else than a record.
     """
@@ -194,20 +204,19 @@ def write_record(folder: Path, path: Path) -> int:
     }
     content = json.dumps(value, indent=0, ensure_ascii=True) + "\n"
     write_files(path.parent, {path.name: content}, "--record")
-    return sum(map(len, arms.values()))
+    outcomes = [faults.split() for cases in arms.values() for faults in cases.values()]
+    return Written(len(outcomes), sum(TIMEOUT in faults for faults in outcomes))
 
 
-def late_in_words(path: Path) -> str:
+def late_in_words(written: Written) -> str:
     """Returns a sentence about the outcomes of a record that missed a deadline, because a gate sees nothing
-    of what is new in these cases; empty where none did. Raises BadInput."""
-    outcomes = [faults for cases in read_record(path).arms.values() for faults in cases.values()]
-    late = sum(TIMEOUT in faults for faults in outcomes)
-    if not late:
+    of what is new in these cases; empty where none did."""
+    if not written.late:
         return ""
-    them = "this case" if late == 1 else "these cases"
+    them = "this case" if written.late == 1 else "these cases"
     return (
-        f"{late:,} of the {counted(len(outcomes), 'outcome')} missed a deadline: what goes wrong later in "
-        f"{them} fails nothing; record on a quiet machine, or with a longer --timeout"
+        f"{written.late:,} of the {counted(written.outcomes, 'outcome')} missed a deadline: "
+        f"what goes wrong later in {them} fails nothing; record on a quiet machine, or with a longer --timeout"
     )
 
 
