@@ -215,8 +215,8 @@ def late_in_words(written: Written) -> str:
         return ""
     them = "this case" if written.late == 1 else "these cases"
     return (
-        f"{written.late:,} of the {counted(written.outcomes, 'outcome')} missed a deadline: "
-        f"what goes wrong later in {them} fails nothing; record on a quiet machine, or with a longer --timeout"
+        f"{written.late:,} of the {counted(written.outcomes, 'outcome')} missed a deadline: what goes wrong "
+        f"later in {them} fails nothing; record on a quiet machine, or with a longer --timeout"
     )
 
 
