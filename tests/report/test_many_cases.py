@@ -84,6 +84,6 @@ def test_changes_that_several_runs_share_are_shown_once(monkeypatch: pytest.Monk
     for name in ("samples", "control", "facts", "_word"):
         monkeypatch.setattr(verdict, name, lambda *_: "")
     monkeypatch.setattr(Change, "__eq__", counted)
-    told = verdict.verdict(SimpleNamespace(incomplete={}))  # type: ignore[arg-type]
+    told = verdict.verdict(SimpleNamespace(incomplete={}, held=None))  # type: ignore[arg-type]
     assert told.more + len(told.changes) == 90 and compared < 90
     assert {glyph for glyph, _ in told.changes} == {"↘"}
