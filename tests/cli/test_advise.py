@@ -19,7 +19,7 @@ from harness.diagnose.advise import advice as advice_module
 from harness.diagnose.advise import rewritten as rewrites
 from harness.diagnose.advise.advice import source_of
 from harness.diagnose.advise.engines import Offer, engines, offer_of
-from harness.diagnose.advise.stored import FILE, stored_advice
+from harness.diagnose.advise.stored import FILE, stored_advice, write_advice
 from harness.errors import BadInput
 from harness.outcomes.case_state import CaseState
 from harness.report.advice import advice_text
@@ -156,6 +156,19 @@ def test_an_option_of_the_engine_is_no_advice_where_no_backend_works(advised: Pa
         assert f"{said}: --structured-outputs-config.backend guidance" in screen
         stored = stored_advice(advice.folder)
         assert stored is not None and replace(stored, engine="vllm").choice == f"{said}:"
+
+
+def test_the_page_has_the_option_of_the_engine_between_the_answer_and_the_cards(advised: Path) -> None:
+    folder = advised / "option"
+    harness.advise(advised / "tools.json", backends=["llguidance"], tokenizer="bytes", out=folder)
+    stored = stored_advice(folder)
+    assert stored is not None
+    write_advice(folder, replace(stored, engine="vllm", engine_option="--backend <b>"))
+    assert main(["report", str(folder)]) == 0
+    page = (folder / "report" / "report.html").read_text("utf-8")
+    before, said, behind = page.partition("write: <code>--backend &lt;b&gt;</code>")
+    assert said and said not in behind and "--backend <b>" not in page
+    assert 'class="sentence"' in before and 'class="cards"' not in before and 'class="cards"' in behind
 
 
 def test_a_backend_that_the_engine_lacks_is_called_so(advised: Path) -> None:

@@ -1,10 +1,9 @@
-"""What to change: the option of the engine, and rewrites of schemas that mean the same and work on more."""
+"""What an engine makes of the cases, and rewrites of schemas that mean the same and work on more."""
 
 from __future__ import annotations
 
 import json
 
-from harness.diagnose.advise.stored import stored_advice
 from harness.report.page.content import Content
 from harness.report.page.section import Section, Values
 
@@ -13,7 +12,7 @@ MOST_CHANGES = 40
 
 def values(page: Content) -> Values | None:
     """Returns what was advised on the runs; None where nobody asked for advice. Raises BadInput."""
-    advices = [advice for advice in map(stored_advice, page.inputs.folders) if advice is not None]
+    advices = page.advices
     if not advices:
         return None
     changes = [change for advice in advices for change in advice.changes]
