@@ -465,6 +465,16 @@ RECIPES: dict[str, Recipe] = {
         },
         least=1,
     ),
+    "docs/structural_tags.md": Recipe(
+        smaller={
+            "run choice_and_tags --profile full --effort all --backends xgrammar,llguidance": (
+                'run choice_and_tags --profile full --case "a long end" --effort 1 --backends llguidance'
+            ),
+            "run choice_and_tags --profile full --effort 6 --backends xgrammar,llguidance": (
+                'run choice_and_tags --profile full --case "a long end" --effort 1 --backends llguidance'
+            ),
+        },
+    ),
     "docs/lark.md": Recipe(
         smaller={
             "suites/lark.jsonl --backends xgrammar,llguidance": 'lark --case "a count of zero" --backends '
