@@ -10,13 +10,14 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from harness.cases.subschemas import MAPS
+from harness.cases.subschemas import ALTERNATIVES, MAPS
 
-ALTERNATIVES = frozenset(("anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "dependencies"))
-DEFINITIONS = frozenset(("$defs", "definitions"))
+CLOSED_BELOW = ALTERNATIVES | {"then", "else", "$defs", "definitions"}
+"""The keywords below which a subschema that lists names is closed: it is an alternative, or may be one's."""
 VALUES = frozenset(("enum", "const", "default", "examples"))
 """The keywords below which there is no schema."""
 CLOSING = frozenset(("additionalProperties", "unevaluatedProperties"))
+"""The keywords with which a schema says itself whether it has other names than those that it lists."""
 
 
 @lru_cache(maxsize=4)
@@ -42,7 +43,7 @@ def _closed(value: Any, is_alternative: bool) -> Any:
         return value
     made = {}
     for key, held in value.items():
-        below = is_alternative or key in ALTERNATIVES or key in DEFINITIONS
+        below = is_alternative or key in CLOSED_BELOW
         if key in VALUES:
             made[key] = held
         elif key in MAPS and isinstance(held, dict):

@@ -21,6 +21,8 @@ ONE = frozenset(
 )
 LISTS = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
 MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
+ALTERNATIVES = frozenset(("anyOf", "oneOf", "if", "dependentSchemas", "dependencies"))
+"""The keywords whose subschemas may list names of which only some apply."""
 Path = tuple[str | int, ...]
 """Keys and indices that lead from a value into it."""
 

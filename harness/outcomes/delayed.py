@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from harness.outcomes.expected import arm_of_row
 from harness.rows.row import Before, Row
 from harness.text import counted, some
+
+T = TypeVar("T")
 
 MOST, MOST_TOLD = 4, 40
 """Cases that the one line names, and that a page or a file tells of one by one, at most."""
@@ -46,11 +49,18 @@ class Delayed:
 
 
 def delayed_of(row: Row) -> Delayed | None:
-    """Returns what the row tells of it, if anything. Of a wrong case each wrong row tells the same."""
+    """Returns what the row tells of it, if anything."""
     if not row.delayed and not row.behind:
         return None
     arm = str(arm_of_row(row))
     return Delayed(arm, row.suite, row.case_id, row.case, row.delayed, row.behind, counts=not row.delayed)
+
+
+def add_once(told: list[T], one: T) -> None:
+    """Appends what a row tells, unless the row before it told the same: of a wrong case each wrong row
+    does."""
+    if one not in told[-1:]:
+        told.append(one)
 
 
 @dataclass
@@ -61,8 +71,8 @@ class DelayedCases:
 
     def add(self, row: Row) -> None:
         """Takes in one row."""
-        if (delayed := delayed_of(row)) is not None and delayed not in self.cases[-1:]:
-            self.cases.append(delayed)
+        if (delayed := delayed_of(row)) is not None:
+            add_once(self.cases, delayed)
 
 
 def in_words(delayed: Delayed) -> str:

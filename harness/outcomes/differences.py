@@ -25,6 +25,7 @@ from harness.outcomes.expected import (
     undocumented_faults_of_row,
 )
 from harness.outcomes.new_checks import ChecksOfCase, are_new, check_of
+from harness.outcomes.outcome import IN_A_CHECK
 from harness.rows.row import CHECKS_MODE, OURS, Row
 
 POLICY = "policy"
@@ -40,9 +41,6 @@ TITLES = {
 
 CHECKS = "checks"
 """The part of a case that is no instance of it."""
-
-IN_A_CHECK = "_in_a_check"
-"""So ends the name of a fault by which a backend was lost in a check."""
 
 Key = tuple[str, str, str]
 """Vocabulary, suite and case id."""

@@ -18,11 +18,11 @@ class MadeChecks:
     """The names of the checks that the rows of a run tell of."""
 
     ever: frozenset[str] = frozenset()
-    """Those that were begun in any case."""
+    """The checks that were begun in any case."""
     always: frozenset[str] | None = None
-    """Those that were made in every case whose checks came to their end; None where no case's did, so that it
-    is not known which were meant to be made. A run that took cases over from an older one has fewer of these
-    than of `ever`."""
+    """The checks that were made in every case whose checks came to their end; None where no case's did, so
+    that it is not known which were meant to be made. A run that took cases over from an older one has fewer
+    of these than of `ever`."""
 
 
 @dataclass

@@ -92,6 +92,10 @@ STATE_OF = {each: CaseState(each.value) for each in CaseOutcome if each != CaseO
 """The state that an outcome is; the cases that failed are in several."""
 
 
+IN_A_CHECK = "_in_a_check"
+"""So ends the name of a fault by which a backend was lost in a check."""
+
+
 @dataclass(frozen=True)
 class Fault:
     """One thing that is wrong with a row."""
@@ -170,7 +174,7 @@ def faults(row: Row) -> Iterator[Fault]:
     """
     if row.status in BROKEN:
         in_a_check = row.mode == CHECKS_MODE and row.status != "timeout"
-        name = f"{row.status}_in_a_check" if in_a_check else row.status
+        name = f"{row.status}{IN_A_CHECK}" if in_a_check else row.status
         yield Fault(Outcome(row.status), name, instance=row.instance)
     elif row.mode != CHECKS_MODE or row.phase in NOT_COMPILED:
         judged = verdict(row.status, row.valid, row.accepted)

@@ -17,7 +17,17 @@ from harness.cases.demands import URN, compound
 from harness.cases.generated.differences import Difference, as_it_is, differences
 from harness.cases.generated.right_texts import with_right_texts
 from harness.cases.plain_constants import with_plain_constants
-from harness.cases.subschemas import NEVER, Path, Schema, at, object_subschemas, pointer, put, subschemas
+from harness.cases.subschemas import (
+    ALTERNATIVES,
+    NEVER,
+    Path,
+    Schema,
+    at,
+    object_subschemas,
+    pointer,
+    put,
+    subschemas,
+)
 from harness.oracle.automaton import Automaton, NoOracle
 from harness.oracle.completion import short_completion
 from harness.oracle.json_schema.automaton import json_schema_automaton
@@ -40,8 +50,6 @@ SPACED = LAYOUTS["spaced"]
 AGREEING = replace(SPACED, alternatives_agree=True)
 """The layout in which names come in the order of the alternative that applies, because libraries write each
 alternative by itself."""
-ALTERNATIVES = frozenset(("anyOf", "oneOf", "if", "dependentSchemas", "dependencies"))
-"""The keywords whose subschemas may list names of which only some apply."""
 LEFT_OUT: tuple[frozenset[str], ...] = (
     frozenset(("uniqueItems", "unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef")),
     frozenset(("uniqueItems", "unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef",

@@ -21,7 +21,8 @@ READERS = {
     f"{DIALECT}ecma": "JavaScript",
     f"{DIALECT}javascript": "JavaScript",
 }
-"""Whose reading of regular expressions a backend states as its own, by the cause that it documents."""
+"""The language or library whose reading of regular expressions a backend states as its own, for each cause by
+which it documents that."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,8 @@ class BackendAnswer:
     inputs: frozenset[tuple[str, str]] = frozenset()
     """The suites and the vocabulary that it was tried on, each with the digest of what it holds."""
     reads_as: str = ""
-    """As whose its regular expressions are read, where it says so and another reading may differ (`READERS`);
-    else empty."""
+    """The language or library as which it reads regular expressions, where it says so and another reading may
+    differ (`READERS`); else empty."""
     limits: str = ""
     """The time and the memory that a case might take, and the seed where one drew what the checks looked
     at."""

@@ -18,7 +18,7 @@ from harness.rows.store import read_end, read_info, read_rows
 
 TIMEOUT = "timeout"
 
-LOSSES = frozenset({*BROKEN, *(f"{status}_in_a_check" for status in BROKEN)})
+LOSSES = frozenset({*BROKEN, *(f"{status}{outcome.IN_A_CHECK}" for status in BROKEN)})
 """The faults after which the rest of a case is not walked."""
 
 WRONG_VERDICTS = frozenset((OVER, UNDER))
@@ -156,7 +156,7 @@ def state_of_name(fault: str) -> CaseState:
 
 def _kind_of(fault: str) -> str:
     """Returns what a fault of this name is; what is no outcome of a walk is a finding."""
-    word = fault.removesuffix("_in_a_check")
+    word = fault.removesuffix(outcome.IN_A_CHECK)
     return word if word in list(outcome.Outcome) else outcome.Outcome.FINDING.value
 
 

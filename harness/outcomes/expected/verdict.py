@@ -27,6 +27,7 @@ from harness.outcomes.expected.arm_faults import (
 from harness.outcomes.expected.record import Recorded, read_record, recorded_faults, refuse_some_checks
 from harness.outcomes.gate import EXIT_CODES
 from harness.outcomes.new_checks import MOST_NAMED, are_new, check_of, in_words
+from harness.outcomes.outcome import IN_A_CHECK
 from harness.outcomes.repro_command import repro_words
 from harness.outcomes.settings import digests, other_inputs, other_vocabularies
 from harness.rows.row import RunInfo, note
@@ -182,7 +183,7 @@ class _Looked:
         is_lost = lost_in in self.failed
         own = {fault: check_of(fault) for fault in new if check_of(fault) in self.failed}
         if is_lost:
-            own |= {fault: lost_in for fault in new if fault.endswith("_in_a_check")}
+            own |= {fault: lost_in for fault in new if fault.endswith(IN_A_CHECK)}
         self.failed.update(set(own.values()))
         self.cases += bool(own)
         seen = frozenset() if is_lost else frozenset(each for each in gone if check_of(each) not in self.gone)

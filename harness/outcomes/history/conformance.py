@@ -82,11 +82,14 @@ class SuiteHistory:
 
     def is_comparable(self, other: SuiteHistory) -> bool:
         """Were both run on the same work, with the same checks as far as they tell?"""
-        return self.work == other.work and not self.checks_apart(other)
+        return self.work == other.work and not (self.checks_beyond(other) or other.checks_beyond(self))
 
-    def checks_apart(self, other: SuiteHistory) -> set[str]:
-        """Returns the checks that only one of the two has; none where one does not tell."""
-        return set() if self.checks is None or other.checks is None else {*self.checks} ^ {*other.checks}
+    def checks_beyond(self, other: SuiteHistory) -> dict[str, int]:
+        """Returns the checks that only this one of the two has, with the number of cases that fail each; none
+        where one does not tell."""
+        if self.checks is None or other.checks is None:
+            return {}
+        return {name: cases for name, cases in self.checks.items() if name not in other.checks}
 
 
 @dataclass(frozen=True)
@@ -307,10 +310,7 @@ def not_compared(histories: Iterable[SuiteHistory]) -> Iterator[str]:
         for before, after in pairwise(releases(group)):
             what = f"{arm(after)} {after.version} on {after.suite} is"
             for here, there in ((after, before), (before, after)):
-                alone = {} if here.checks is None or there.checks is None else here.checks
-                if alone := {
-                    name: cases for name, cases in alone.items() if name not in (there.checks or ())
-                }:
+                if alone := here.checks_beyond(there):
                     made = f"{counted(len(alone), 'check')} {'was' if len(alone) == 1 else 'were'} made"
                     why = f"{made} of {here.version} only ({in_words(alone)})"
                     yield f"{what} not compared with {before.version}: {why}"

@@ -17,7 +17,7 @@ from harness.backend.vocabulary import Vocabulary, load_vocabulary
 from harness.cases.case import Instance
 from harness.cases.case_line import CASES_FILE
 from harness.errors import BadInput
-from harness.outcomes.delayed import Delayed, delayed_of
+from harness.outcomes.delayed import Delayed, add_once, delayed_of
 from harness.outcomes.outcome import (
     LAST,
     NOT_COMPILED,
@@ -127,8 +127,8 @@ class Cases:
             tags = tuple(tag[:TAG] for tag in kept_tags(row))
             case = self.noted[key] = CaseNoted(row.suite, row.case_id, row.case[:NAME], row.dialect, tags)
         who = run, arm_key(row)
-        if (later := delayed_of(row)) is not None and (who, later) not in case.delayed[-1:]:
-            case.delayed.append((who, later))
+        if (later := delayed_of(row)) is not None:
+            add_once(case.delayed, (who, later))
         came_to = outcome(row)
         failed = kind_of(came_to)
         case.rows.setdefault(who, CaseRows()).add(row)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness.cases.case_line import CASES_FILE
 from harness.outcomes.case_state import CaseState
-from harness.outcomes.delayed import Delayed, delayed_of
+from harness.outcomes.delayed import Delayed, add_once, delayed_of
 from harness.outcomes.outcome import NOT_COMPILED, CaseRows, Outcome, outcome
 from harness.outcomes.summary import ArmKey, arm_key
 from harness.rows.row import BROKEN, CHECKS_MODE, DECLINED, Row
@@ -150,9 +150,8 @@ class Failures:
     def add(self, row: Row, run: int) -> None:
         """Takes in one row of the run at this position; rows without failure are passed over."""
         if (later := delayed_of(row)) is not None:
-            told, mine = self.delayed.setdefault((row.suite, row.case_id), []), ((run, arm_key(row)), later)
-            if mine not in told[-1:]:
-                told.append(mine)
+            told = self.delayed.setdefault((row.suite, row.case_id), [])
+            add_once(told, ((run, arm_key(row)), later))
         kind = kind_of(outcome(row))
         if kind is None or (
             row.mode == CHECKS_MODE and (row.status in DECLINED or row.phase in NOT_COMPILED)

@@ -24,7 +24,7 @@ def lines(result: Result) -> list[str]:
         _command(level, f"GrammarBench {result.gate.verdict}", reason) for reason in result.gate.reasons
     ]
     worse = [_command(level, change.arm, change.what) for change in result.changes if change.kind == "worse"]
-    # So many notes may stand beside the verdict that they would leave no room for what is worst.
+    # The reasons behind the verdict may be so many that they would leave no room for what is worst.
     commands = [*reasons[:1], *worse[:WORST], *reasons[1:], *worse[WORST:]]
     if not commands:
         arms: dict[str, int] = {}

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import jinja2
 
-from harness.diagnose.advise.stored import StoredAdvice, stored_advice
 from harness.outcomes.answer import Answer
 from harness.report.cases.data import Explored, explore
 from harness.report.page import failing_cases
@@ -60,8 +59,3 @@ class Content:
     def answer(self) -> Answer | None:
         """Returns what the runs answer; None where no run of rows is on the page."""
         return self.inputs.answer()
-
-    @cached_property
-    def advices(self) -> list[StoredAdvice]:
-        """Returns what was advised on the runs; nothing where nobody asked for advice. Raises BadInput."""
-        return [advice for advice in map(stored_advice, self.inputs.folders) if advice is not None]

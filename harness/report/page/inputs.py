@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from harness.backend.arm import arm_names, version_key
-from harness.diagnose.advise.stored import stored_advice
+from harness.diagnose.advise.stored import StoredAdvice, stored_advice
 from harness.errors import BadInput
 from harness.measure.estimate import Comparison, conclude, is_proven
 from harness.measure.figures import Figures
@@ -137,6 +137,13 @@ class Inputs:
     held: Result | None = None
     """What the only run came to, held against what the user named; None where the user named nothing."""
 
+    @cached_property
+    def advices(self) -> dict[Path, StoredAdvice]:
+        """Returns what was advised on the runs, by their folders; nothing of those of which nobody asked for
+        advice. Raises BadInput."""
+        found = ((folder, stored_advice(folder)) for folder in self.folders)
+        return {folder: advice for folder, advice in found if advice is not None}
+
     @property
     def tried(self) -> list[Line]:
         """Returns the arms but for controls, whose faults say nothing; all where there are only controls."""
@@ -166,13 +173,14 @@ class Inputs:
         compared."""
         return {run.folder: _compared(self.runs[0].folder, run.folder) for run in self.runs[1:]}
 
-    def against_first(self, run: RunSeen) -> tuple[list[Change], Gate] | None:
-        """Returns what changed in the run since the first one, and what a gate says of it, which is unproven
-        where the two cannot be compared; None of the first one, and where something is not whole."""
-        pairs = self.with_first.get(run.folder)
-        if self.incomplete or pairs is None:
-            return None
-        first = self.runs[0]
+    @cached_property
+    def since_first(self) -> dict[Path, tuple[list[Change], Gate]]:
+        """Returns, by the folder of each later run, what changed since the first one, and what a gate says of
+        it, which is unproven where the two cannot be compared; nothing where something is not whole."""
+        return {} if self.incomplete else {run.folder: self._since_first(run) for run in self.runs[1:]}
+
+    def _since_first(self, run: RunSeen) -> tuple[list[Change], Gate]:
+        first, pairs = self.runs[0], self.with_first[run.folder]
         against = f"{first.info.run} ({first.folder})"
         if isinstance(pairs, BadInput):
             return [], Gate("unproven", against, (str(pairs),))
@@ -182,7 +190,7 @@ class Inputs:
     def _held_to_first(self, run: RunSeen, result: Result) -> Result:
         """Returns the result of the run held against the first one; one that has a gate of its own already
         stays as it is."""
-        found = self.against_first(run) if result.gate.has_no_base else None
+        found = self.since_first.get(run.folder) if result.gate.has_no_base else None
         return result if found is None else replace(result, changes=tuple(found[0]), gate=found[1])
 
     @cached_property
@@ -215,7 +223,7 @@ class Inputs:
             proofs.append(self.proofs[place].only({arm.key for arm in arms}))
         sizes = {name: size for run in self.runs for name, size in run.info.vocabulary_sizes.items()}
         tell = partial(answer_of, backends, together(proofs), sizes, is_complete=not self.incomplete_runs)
-        advice = stored_advice(self.runs[0].folder) if len(self.runs) == 1 else None
+        advice = self.advices.get(self.runs[0].folder) if len(self.runs) == 1 else None
         return tell() if advice is None else tell(**advice.telling)
 
     @property

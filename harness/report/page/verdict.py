@@ -127,8 +127,8 @@ def _held(inputs: Inputs, reasons: list[str]) -> Iterator[tuple[Gate, list[Chang
         pairs = inputs.with_first[run.folder]
         if isinstance(pairs, BadInput):
             reasons.append(str(pairs))
-        elif (found := inputs.against_first(run)) is not None:
-            changes, gate = found
+        else:
+            changes, gate = inputs.since_first[run.folder]
             yield gate, changes
     for run in (*inputs.runs, *inputs.scouting):
         if versions := inputs.versions.get(run.folder):

@@ -12,7 +12,7 @@ MOST_CHANGES = 40
 
 def values(page: Content) -> Values | None:
     """Returns what was advised on the runs; None where nobody asked for advice. Raises BadInput."""
-    advices = page.advices
+    advices = list(page.inputs.advices.values())
     if not advices:
         return None
     changes = [change for advice in advices for change in advice.changes]

@@ -60,7 +60,7 @@ def values(page: Content) -> Values | None:
     cases = case_lines(tried)
     return {
         "answer": answer,
-        "to_set": [advice for advice in page.advices if advice.engine_option],
+        "to_set": [advice for advice in page.inputs.advices.values() if advice.engine_option],
         "is_untimed": any(backend.not_timed for backend in tried),
         "risks": list(risks_by_backend(answer)),
         "evidence": evidence,
