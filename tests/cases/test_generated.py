@@ -133,8 +133,8 @@ def test_alternatives_that_hold_one_another_have_documents() -> None:
 
 
 def test_no_valid_document_has_names_of_another_alternative_between_those_of_its_own() -> None:
-    """Of a union with a discriminator there was a valid `{"kind": "dog", "lives": 0, "name": ""}`, which is
-    how nobody writes a dog, and whoever refuses it was said to refuse valid output."""
+    """A union with a discriminator had the valid document `{"kind": "dog", "lives": 0, "name": ""}`. No
+    backend writes a dog so, and one that refused it was said to refuse valid output."""
     pets = {
         "Cat": {"kind": {"const": "cat"}, "lives": {"type": "integer"}},
         "Dog": {"kind": {"const": "dog"}, "name": {"type": "string"}},

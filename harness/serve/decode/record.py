@@ -62,7 +62,7 @@ class DecodeSetup:
     """The mechanisms of the closing experiment: `name`, and the settings `off` and `on` by their places in
     `settings`."""
     objectives: Objectives = OBJECTIVES
-    """Those of goodput that were asked for. Older records do not have them."""
+    """The objectives of goodput that were asked for; the default in records that do not say them."""
     protocol: int = PROTOCOL
 
 
