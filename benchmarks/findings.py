@@ -1,7 +1,7 @@
 """The tables in pages of docs/ that are made from the runs that are published beside them.
 
     python benchmarks/findings.py            # writes the tables of these pages anew
-    python benchmarks/findings.py --publish NAME=RUN ... --into DIR
+    python benchmarks/findings.py --publish NAME=RUN ... --into DIR [--samples]
 
 The second form packs the rows of runs, made with the commands that the pages name, into a folder of
 results/published, from which the first form reads. A table stands between two comments, of which the first
@@ -31,6 +31,7 @@ from gpu_tables import cold, cost, strategies
 from growth_table import growth_compile
 from maskbench_counts import Walked, as_maskbench, walked_in
 from published_runs import publish
+from sizes_table import sizes
 from states import state_counts
 
 from harness.backend.arm import arm_names
@@ -363,6 +364,7 @@ TABLES: dict[str, Callable[[Path, str], str]] = {
     "times": times,
     "kernels": kernels,
     "growth_compile": growth_compile,
+    "sizes": sizes,
     "gpu_asked": gpu(asked),
     "gpu_anchors": gpu(anchors),
     "gpu_cost": gpu(cost),
@@ -378,12 +380,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--publish", nargs="+", metavar="NAME=RUN", help="pack these runs first, each under its name"
     )
+    parser.add_argument("--samples", action="store_true", help="keep the samples of times too")
     parser.add_argument("--into", type=Path, metavar="DIR", help="where they are packed, with --publish")
     options = parser.parse_args(argv)
     if (options.publish is None) != (options.into is None):
         parser.error("--publish NAME=RUN ... and --into DIR, a folder of results/published, go together")
     if options.publish:
-        publish(options.publish, options.into)
+        publish(options.publish, options.into, options.samples)
     for path in sorted(DOCS.glob("*.md")):
         if (made := page(text := path.read_text("utf-8"))) != text:
             path.write_text(made, "utf-8")

@@ -11,13 +11,14 @@ from further_sessions import copy_sessions
 from harness.errors import BadInput
 from harness.report.page.inputs import read_inputs
 from harness.report.page.page import write_report
-from harness.rows.folder import ROWS
+from harness.rows.folder import ROWS, SAMPLES
 from harness.rows.store import PACKED, packed, read_info
 
 
-def publish(runs: Sequence[str], into: Path) -> None:
-    """Packs the rows of each run, given as NAME=RUN, without the samples of times, and writes its page. What
-    has that name is replaced once the new one is whole. Raises BadInput."""
+def publish(runs: Sequence[str], into: Path, with_samples: bool = False) -> None:
+    """Packs the rows of each run, given as NAME=RUN, and writes its page; the samples of times, which are
+    large, lie beside them only where they are asked for. What has that name is replaced once the new one is
+    whole. Raises BadInput."""
     named = [(name, Path(path)) for name, _, path in (given.partition("=") for given in runs)]
     for (name, run), given in zip(named, runs, strict=True):
         if not name or Path(name).name != name or not given.partition("=")[2]:
@@ -29,6 +30,8 @@ def publish(runs: Sequence[str], into: Path) -> None:
         made.mkdir(parents=True)
         write_report(read_inputs([run], to_be_published=True), made / "report.html")
         copy_sessions(run, made)
+        if with_samples:
+            shutil.copy(run / SAMPLES, made / SAMPLES)
         (made / PACKED).write_bytes(packed((run / ROWS).read_bytes()))
         shutil.rmtree(folder, ignore_errors=True)
         made.rename(folder)

@@ -110,6 +110,8 @@ def test_a_run_is_published_under_its_name_and_replaces_what_had_it(
     assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == ["report.html", "rows.jsonl.xz"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "run"]
     assert str(run) not in (tmp_path / "mine" / "report.html").read_text()
+    assert findings.main(["--publish", f"mine={run}", "--into", str(tmp_path), "--samples"]) == OK
+    assert (tmp_path / "mine" / "samples.i64").read_bytes() == (run / "samples.i64").read_bytes()
 
 
 @pytest.mark.parametrize("name", ["findings", "endless", "releases"])
