@@ -11,7 +11,6 @@ names the run and the kind of table; a test holds that what stands there is what
 from __future__ import annotations
 
 import argparse
-import csv
 import re
 import sys
 from collections import Counter, defaultdict
@@ -33,6 +32,8 @@ from maskbench_counts import Walked, as_maskbench, walked_in
 from published_runs import publish
 from sizes_table import sizes
 from states import state_counts
+from suite_tables import failed_checks, instances_by_suite
+from times_table import times
 
 from harness.backend.arm import arm_names
 from harness.checks.documents import TOKENS_LEAD
@@ -50,7 +51,6 @@ from harness.report.tables.masks import COLUMNS, masks_frame
 from harness.report.tables.spelling import spelling_frame
 from harness.rows.row import Row
 from harness.rows.store import PACKED, read_info, read_rows
-from harness.text import duration
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -228,40 +228,6 @@ def short_names(counts: Iterable[tuple[str, str]]) -> dict[str, str]:
     return {arm: arm.partition(":")[0] if backends[arm.partition(":")[0]] == 1 else arm for arm in arms}
 
 
-TIMES = {
-    "compile": "compile per case",
-    "first mask": "ttfm per case",
-    "mask, warm": "fill per token, warm",
-    "mask, cold": "fill per token, cold",
-    "accept": "accept per token, warm",
-}
-"""The columns of a table of times, and what `grammarbench table RUN times` calls them."""
-
-
-def times(run: Path, _: str) -> str:
-    """Returns percentiles (50, 90, 99) of the times of a measurement, by arm: over the cases that every arm
-    solves, and over all that the arm solves, of those with a valid document. `run` holds what `grammarbench
-    table RUN times` said, as CSV, and the rows of the first walk: the CSV leaves out of its denominators the
-    cases that no arm compiled."""
-    documents = len({row.case_id for row in read_rows(run) if row.instance is not None and row.valid})
-    with open(run / "times.csv", encoding="utf-8", newline="") as file:
-        said = {(line["cases"], line["arm"], line["figure"]): line for line in csv.DictReader(file)}
-    lines = [f"| arm | over | {' | '.join(TIMES)} |", "| --- | --- " + "| ---: " * len(TIMES) + "|"]
-    for cases, over in (("common", "what all solve"), ("own", "what it solves")):
-        for arm in dict.fromkeys(arm for _, arm, _ in said):
-            found = [said.get((cases, arm, figure)) for figure in TIMES.values()]
-            if found[0] is not None:
-                cells = ["" if line is None else percentiles(line) for line in found]
-                solved = found[0]["of"].partition("/")[0]
-                lines.append(f"| {arm} | {over}, {solved}/{documents} | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def percentiles(line: dict[str, str]) -> str:
-    """Returns the percentiles of a line that are there: too few values have no 99th."""
-    return ", ".join(duration(float(line[name])) for name in ("p50", "p90", "p99") if line[name])
-
-
 def maskbench(folders: Sequence[Path]) -> str:
     """Returns what the run, or those in a folder, come to as MaskBench counts, beside what it publishes."""
     return as_maskbench([*joined(map(walked_below, folders)).values()])
@@ -365,6 +331,8 @@ TABLES: dict[str, Callable[[Path, str], str]] = {
     "kernels": kernels,
     "growth_compile": growth_compile,
     "sizes": sizes,
+    "instances_by_suite": instances_by_suite,
+    "failed_checks": failed_checks,
     "gpu_asked": gpu(asked),
     "gpu_anchors": gpu(anchors),
     "gpu_cost": gpu(cost),
