@@ -96,9 +96,12 @@ TIMES: dict[str, Callable[[Answer], float | None]] = {
 
 
 def values(answers: Iterable[Answer], name: str) -> list[float]:
-    """Returns the figure's values over the answered requests that have it; for `itl` all gaps, pooled."""
+    """Returns the figure's values over the answered requests that have it; for `itl` all gaps, pooled, and
+    for `lag`, which is ours, that of every request, however it ended."""
     if name == "itl":
         return [gap for answer in answered(answers) for gap in itl(answer)]
+    if name == "lag":
+        return [lag(answer) for answer in answers]
     times = (TIMES[name](answer) for answer in answered(answers))
     return [answer for answer in times if answer is not None]
 

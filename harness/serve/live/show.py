@@ -157,7 +157,8 @@ def _late(load: Load, mine: Sequence[Answer]) -> float | None:
     late, times = percentiles(figures.values(mine, "lag"))["p50"], [answer.due_ns for answer in mine]
     if load.kind in ("closed", "first") or late is None:
         return None
-    return late if late > max(LATE_NS, (max(times) - min(times)) / len(times) / 2) else None
+    mean_gap = (max(times) - min(times)) / max(1, len(times) - 1)
+    return late if late > max(LATE_NS, mean_gap / 2) else None
 
 
 def _pairs(values: Sequence[float]) -> str:
