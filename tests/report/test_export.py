@@ -235,6 +235,17 @@ def test_a_dashboard_is_told_what_a_ratio_comes_from_and_that_it_is_unproven(tmp
     assert said[f"{result.arms[0].name} / all / Under-constrained"]["extra"] == "from 2 cases"
 
 
+@pytest.mark.parametrize(("families", "family"), [(["speed"], "speed"), (["one", "two"], "all")])
+def test_ratios_over_all_cases_are_headline_figures(families: list[str], family: str, tmp_path: Path) -> None:
+    """A run of one suite and one dialect has no family of all cases: its own is that of all."""
+    result = result_of(measured_run(tmp_path / "run", 1.2, families=families))
+    found = {(one.name, one.family) for one in result.figures if one.headline and one.unit == "ratio"}
+    assert found == {("compile_ratio", family), ("fill_ratio", family)}
+    files = {path.name: path.read_text() for path in write(result, ["summary", "benchmark-action"], tmp_path)}
+    assert f"| toy 2 | {family} | fill, ratio to toy==1 |" in files["summary.md"]
+    assert f'"toy 2 / {family} / fill, ratio to toy==1"' in files["benchmark-smaller-is-better.json"]
+
+
 def test_nanoseconds_say_of_how_many_cases_they_are_the_mean(tmp_path: Path) -> None:
     """An arm that solves fewer cases has a mean over others, so that two arms' do not compare."""
     unsolved = {"toy==2": {"speed1": "timeout"}}

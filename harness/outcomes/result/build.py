@@ -234,7 +234,10 @@ def _measured(recorded: Recorded) -> Iterator[Figure]:
     An unproven ratio says why and has none: where identical code does not come out as equal, no interval can
     be believed. Nor has one that leaves cases out: they may be those in which the arm is slow.
     """
-    for entry, compared in measurements.compared_entries(recorded):
+    found = measurements.compared_entries(recorded)
+    # Cases of one family are all cases, and then there is no family of all.
+    is_single = len({entry.family for entry, _ in found}) == 1
+    for entry, compared in found:
         arm = f"{pinned(entry, '')} {entry.version}"
         what = entry.metric.replace("_", " ")
         yield Figure(
@@ -249,7 +252,7 @@ def _measured(recorded: Recorded) -> Iterator[Figure]:
         )
         if math.isfinite(entry.high):
             title = f"{what}, ratio to {entry.reference}"
-            main = entry.family == ALL and entry.metric in ("compile", "fill")
+            main = (is_single or entry.family == ALL) and entry.metric in ("compile", "fill")
             unproven = compared is not None and (compared.verdict == "unproven" or compared.unjudged > 0)
             yield Figure(
                 arm,
