@@ -307,6 +307,26 @@ def test_an_arm_with_every_case_in_every_fork_is_ranked(tmp_path: Path) -> None:
     assert best(list(ratios.values())) == [True, True, False]
 
 
+def test_an_arm_that_was_lost_at_once_in_a_case_is_not_ranked_without_it(tmp_path: Path) -> None:
+    """A child that hangs in its slow case does so in the first fork, and then there is no figure of it."""
+    arms: dict[Any, Factor] = {
+        arm("ours", "reference", "ours"): steady(1, seed=1),
+        arm("a"): steady(1.5, seed=2),
+        arm("b"): steady(0.5, seed=4),
+        arm("ours (again)", "a/a", "ours"): steady(1, seed=3),
+    }
+    for name, of_arm in (("whole", ""), ("lost", "b")):
+        write_measurement(
+            tmp_path / name, arms, left_out=lambda arm, case, *_, of=of_arm: (arm, case) == (of, "speed1")
+        )
+    whole = over_reference(figures_of(tmp_path / "whole"), "fill")
+    assert all(one.can_rank for one in whole.values()) and any(best(list(whole.values())))
+    lose(tmp_path / "lost", "b", 0, "speed1")
+    found = over_reference(figures_of(tmp_path / "lost"), "fill")
+    assert (found["b"].bounds, found["b"].why) == (None, "1 case not judged")
+    assert found["a"].can_rank and not any(best(list(found.values())))
+
+
 def test_an_entry_of_a_history_has_the_forks_of_its_ratio(tmp_path: Path) -> None:
     """Two of five forks lack a slow case of the head, so that the ratio rests on three."""
     folder = measured_run(

@@ -23,6 +23,18 @@ def ranked(inputs: Inputs) -> Measured | None:
     return max(inputs.measured, key=lambda measured: len(measured.figures.arms), default=None)
 
 
+def solved_by_all(figures: Figures) -> list[str]:
+    """Returns the cases that every arm solves of which anything was measured, also those in which an arm was
+    lost at once: without the case in which it hangs, an arm would be as quick as if there were none."""
+    arms = {arm for arm in figures.arms if figures.own_set(arm)}
+    return [trace.case_id for trace in figures.measurement.traces if arms and arms <= set(trace.solved_by)]
+
+
+def not_judged(count: int) -> str:
+    """Returns why there is no interval where so many cases are not judged; empty where all are."""
+    return f"{counted(count, 'case')} not judged" if count else ""
+
+
 def over_reference(figures: Figures, metric: str) -> dict[str, Estimate]:
     """Returns, by arm, how many times the reference's figure it takes, with its interval over forks.
 
@@ -31,7 +43,7 @@ def over_reference(figures: Figures, metric: str) -> dict[str, Estimate]:
     differ by more than that. There is none where the reference's copy did not come out equivalent, and none
     for an arm of which not every case is judged: its value is then that of the first fork that has them all.
     """
-    cases = [case.case_id for case in figures.common_set]
+    cases = solved_by_all(figures)
     reference, copy = figures.measurement.reference.name, figures.measurement.again
     margin = margin_of(_floor(figures, metric, reference, copy))
     why = (
@@ -47,7 +59,7 @@ def over_reference(figures: Figures, metric: str) -> dict[str, Estimate]:
             continue
         one = interval(x)
         low, high = (1.0, 1.0) if arm == reference else (one.low, one.high)
-        too_few = f"{counted(unjudged, 'case')} not judged" if unjudged else ""
+        too_few = not_judged(unjudged)
         has_bounds = not why and not too_few and low > 0 and math.isfinite(high)
         estimates[arm] = Estimate(
             one.ratio,

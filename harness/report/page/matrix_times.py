@@ -105,7 +105,8 @@ WARM = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 
 
 def warm(subjects: Sequence[Subject], name: str, level: float, by: Measured | None) -> ColumnFigures:
-    """Returns a quantile of warm fills of a measurement, of each subject."""
+    """Returns a quantile of warm fills of a measurement, of each subject; without an interval of an arm that
+    lacks a case that all solve, because it was lost in it."""
 
     def of(subject: Subject) -> Estimate | None:
         if subject.measured is None:
@@ -114,14 +115,15 @@ def warm(subjects: Sequence[Subject], name: str, level: float, by: Measured | No
         shared = one.figures.common_set
         times = one.figures.structural(arm, shared or one.figures.own_set(arm))
         estimate = quantile([case[:, 0] for case in times], level)  # type: ignore[misc]
-        if estimate is None or (shared and one is by):
-            return estimate
-        return replace(
-            estimate,
-            low=None,
-            high=None,
-            why="no case that all solve" if one is by else "of another measurement",
+        lacks = {*ratios.solved_by_all(one.figures)} - {trace.case_id for trace in one.figures.own_set(arm)}
+        why = (
+            "of another measurement"
+            if one is not by
+            else "no case that all solve"
+            if not shared
+            else ratios.not_judged(len(lacks))
         )
+        return replace(estimate, low=None, high=None, why=why) if estimate and why else estimate
 
     about = (
         "Fills of tokens, each the minimum over warm repetitions in the profile's forks (the structural "
