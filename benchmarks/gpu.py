@@ -29,7 +29,6 @@ or the smoke failed; 3: a part is not complete, or `smoke` alone did not come to
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import signal
@@ -37,7 +36,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,7 @@ from endings import script
 from gpu_alone import alone
 from gpu_machine import check_backend, device_here
 from gpu_plan import COMPILE_SECONDS, PARTS, SMOKE, SMOKE_SECONDS, Cell, Plan, plan_of
+from gpu_process import KILLED, POLITE, answer_of
 from gpu_report import is_worse, page, summary
 from gpu_running import compiles_into, make_way, open_steps, put_away, rest_of, running, salvage
 from gpu_store import Store, failed, opened, refuse_another, stored, whole
@@ -61,16 +62,12 @@ from harness.whole_files import write_whole
 SECONDS = 480.0
 GRACE = 45.0
 """Seconds after a part's end when a cell that still runs is told to end."""
-POLITE = 15.0
-"""Seconds that it then has to end its own processes before it is killed."""
 SMOKE_GRACE = 15.0
 """Seconds that the last step of a smoke has beyond its time."""
 PAGE = 5.0
 """Seconds that --within leaves for the page and the end of the script."""
 BEGAN = time.monotonic()
 """When this call began."""
-KILLED = "killed after"
-"""How the error of a cell begins that took too long."""
 
 # ------------------------------------------------------------------------------------ many cells, in a budget
 
@@ -148,27 +145,7 @@ def in_process(
         command = [sys.executable, __file__, "--out", str(out), "--device", device]
         command += ["--seconds", str(cell.seconds), "--cell", cell.name, "--answer", str(answer)]
         command += ["--parent", str(os.getpid()), "--cells", ",".join(other.name for other in needing)]
-        process = subprocess.Popen(command, env=compiles_into(out))
-        try:
-            code = process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return {"error": f"{KILLED} {seconds:.0f} s; give the part more --seconds"}
-        finally:
-            end(process)
-        if answer.exists():
-            result: dict[str, Any] = json.loads(answer.read_text("utf-8"))
-            return result
-        return {"error": f"its process ended with {code}"}
-
-
-def end(process: subprocess.Popen[bytes]) -> None:
-    """Ends the process if it still runs: first it is asked to, and then it ends its own processes."""
-    process.terminate()
-    try:
-        process.wait(POLITE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+        return answer_of(subprocess.Popen(command, env=compiles_into(out)), answer, seconds)
 
 
 # ------------------------------------------------------------------------------------------------- command
@@ -280,7 +257,7 @@ def measure(
             only = [known[name] for name in names if known[name].part == part]
             store = opened(out / f"{part}.json", part, device, sys.argv)
             run_part(part, plan, store, out, parts[part], began, only, ends)
-            write_page(out)
+            try_page(out)
     return all_tried
 
 
@@ -328,6 +305,15 @@ def write_page(out: Path) -> None:
     write_whole(out / "gpu.md", page(stored(out)))
 
 
+def try_page(out: Path) -> None:
+    """Replaces DIR/gpu.md between two parts. A fault of the page is told, and costs the next part nothing:
+    what was measured is stored, and the end of the call makes the page again."""
+    try:
+        write_page(out)
+    except Exception:
+        traceback.print_exc()
+
+
 def show(out: Path, parts: Sequence[str]) -> int:
     """Prints what is stored, beside what was asked and published; returns the exit code."""
     if out.is_dir():
@@ -360,9 +346,17 @@ def ended(*_: object) -> None:
     raise Ended
 
 
+def until_ended(call: Callable[[], int]) -> int:
+    """Returns the call's exit code, or that of a process that was told to end: without a traceback, whatever
+    the call made of Ended on its way."""
+    try:
+        return call()
+    except KeyboardInterrupt:
+        if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:  # Ctrl-C
+            raise
+        return 128 + signal.SIGTERM
+
+
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, ended)
-    try:
-        sys.exit(main())
-    except Ended:
-        sys.exit(128 + signal.SIGTERM)
+    sys.exit(until_ended(main))

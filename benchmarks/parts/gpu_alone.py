@@ -11,6 +11,7 @@ from gpu_running import keeper, running
 
 from harness.errors import BadInput
 from harness.text import one_line
+from harness.whole_files import write_whole
 
 ROOM = 64
 """Positions of a row beyond prompt and output, for a spelling that is longer for a moment."""
@@ -84,4 +85,4 @@ def alone(cell: Cell, plan: Plan, device: str, out: Path, answer: Path) -> None:
 
         traceback.print_exc()
         result = {"error": one_line(repr(error))[:500]}
-    answer.write_text(json.dumps(result), "utf-8")
+    write_whole(answer, json.dumps(result))

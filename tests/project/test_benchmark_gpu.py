@@ -21,6 +21,7 @@ import gpu_decode
 import gpu_floor
 import gpu_kernels
 import gpu_loads
+import gpu_process
 import gpu_report
 import gpu_running
 import gpu_store
@@ -282,6 +283,52 @@ def test_a_cell_that_hangs_or_dies_costs_itself_only(
     assert gpu.in_process(hangs, "cuda", tmp_path, 0.3)["error"].startswith("killed after 0 s")
     assert gpu.in_process(dies, "cuda", tmp_path, 30.0) == {"error": "its process ended with 5"}
     assert time.monotonic() - begin < 20
+
+
+ANSWERS = """
+import os, sys, time
+out = open(sys.argv[sys.argv.index("--answer") + 1], "w")
+if "decode-1b-1-fork-1" in sys.argv:
+    out.write('{"runs": [1,')
+    out.flush()
+    os._exit(1)
+with out:
+    out.write('{"steps": {}}')
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("seconds", [30.0, 1.2])
+def test_an_answer_counts_whatever_becomes_of_its_process(
+    seconds: float, gpu: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A process that does not end costs some seconds, and one that is killed behind its answer costs nothing
+    of that; half of an answer is an error of that cell alone."""
+    monkeypatch.setattr(gpu_process, "LINGER", 0.5)
+    measure_by(ANSWERS, gpu, monkeypatch, tmp_path)
+    begin = time.monotonic()
+    floor, _, torn = PLANNED.cells("decode")
+    assert gpu.in_process(floor, "cuda", tmp_path, seconds) == {"steps": {}}
+    assert time.monotonic() - begin < 15
+    said = {"error": "its answer is torn; its process ended with 1"}
+    assert gpu.in_process(torn, "cuda", tmp_path, 30.0) == said
+
+
+def test_half_of_an_answer_never_stands_in_its_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As where the disk is full: the write of a file fails amid it."""
+
+    def fails(path: Path, content: bytes) -> int:
+        with open(path, "wb") as file:
+            file.write(content[:5])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(gpu_alone, "measured", lambda *_: {"runs": [1, 2]})
+    monkeypatch.setattr(Path, "write_bytes", fails)
+    monkeypatch.setattr(Path, "write_text", lambda path, text, *_: fails(path, text.encode()))
+    cell = Cell("decode", "floor", 1.0, "tiny")
+    with pytest.raises(OSError, match="No space"):
+        gpu_alone.alone(cell, plan_of("cpu"), "cpu", tmp_path / "out", tmp_path / "answer.json")
+    assert not (tmp_path / "answer.json").exists()
 
 
 @pytest.mark.parametrize(("program", "name"), [(sys.executable, "gpu.py"), ("bash", "gpu.sh")])

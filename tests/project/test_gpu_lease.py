@@ -38,6 +38,7 @@ from harness.measure.kernels.handler import KernelHandler, load_kernels
 from harness.measure.kernels.session import FILE, KernelRun
 from harness.rows.folder import locked
 from harness.serve.decode.record import Decoding, Loss
+from harness.serve.decode.session import Interrupted
 from harness.serve.decode.setting import Setting
 
 RUN: dict[str, Any] = {
@@ -641,6 +642,49 @@ def test_being_told_to_end_while_a_backend_is_imported_ends_the_script(
     monkeypatch.setattr(registry, "names", registry.names)
     with pytest.raises(gpu.Ended):
         gpu_machine.version_of("llguidance")
+
+
+def test_a_cell_that_is_told_to_end_prints_no_traceback(
+    gpu: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A decoding makes an interruption of its own of it."""
+    handler: list[object] = [signal.SIG_DFL]
+    monkeypatch.setattr(signal, "signal", lambda _, new: handler.append(new))
+    monkeypatch.setattr(signal, "getsignal", lambda _: handler[-1])
+
+    def told() -> int:
+        try:
+            gpu.ended()
+        except KeyboardInterrupt as stopped:
+            raise Interrupted(tmp_path) from stopped
+        return OK
+
+    assert gpu.until_ended(told) == 128 + signal.SIGTERM
+    handler.append(signal.SIG_DFL)
+
+    def interrupted() -> int:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        gpu.until_ended(interrupted)
+    assert gpu.until_ended(lambda: INCOMPLETE) == INCOMPLETE
+
+
+def test_a_page_that_cannot_be_made_costs_no_part(
+    gpu: ModuleType,
+    tried: list[tuple[str, float]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def page(_: object) -> str:
+        raise KeyError("a row that nobody foresaw")
+
+    monkeypatch.setattr(gpu, "page", page)
+    monkeypatch.setattr(gpu, "show", lambda *_: INCOMPLETE)
+    assert gpu.main(["--out", str(tmp_path), "smoke=0", "share=0", "cold=0"]) == INCOMPLETE
+    assert {path.name for path in tmp_path.glob("*.json")} == {"share.json", "cold.json"}
+    assert "a row that nobody foresaw" in capsys.readouterr().err
 
 
 def test_a_backend_that_is_not_to_be_had_is_refused_before_anything_is_measured(
