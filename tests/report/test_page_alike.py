@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
+from decode_runs import Played, decoding
 from measured import arm, steady, write_measurement
-from report_folders import ALPHA, BETA, write_rows
+from report_folders import ALPHA, BETA, write_decoding, write_rows
 
 from harness.outcomes.summary import common_solved
 from harness.report.page.inputs import Inputs, read_inputs
 from harness.report.page.matrix import Matrix, matrix
 from harness.report.page.matrix_cells import MatrixCell
+from harness.report.page.sections.batches import scaling
+from harness.serve.decode.record import Loss
+from harness.serve.decode.setting import Setting
 
 
 def table(*folders: Path) -> Matrix:
@@ -55,3 +61,89 @@ def test_warm_masks_of_an_arm_that_was_lost_at_once_in_a_case_are_not_ranked(
     assert not (alpha.is_best or beta.is_best) and beta.details == ("1 case not judged",)
     assert alpha.details != beta.details
     assert [cell.details for cell in cells(found, "measured_fill")][1] == ("1 case not judged",)
+
+
+# --------------------------------------------------------------------------------------- loads of a decoding
+
+LIGHT, HEAVY = (Setting(name, batch=1, texts=2) for name in ("light", "heavy"))
+ALL = {"a": (1,) * 12, "b": (1,) * 8}
+
+
+def at(pass_ms: float, **more: Any) -> Played:
+    return Played(ALL, pass_ms, 0.002, **more)
+
+
+def decode(folder: Path, sides: dict[Setting, dict[str, Played]], lost: int | None = None) -> Path:
+    """Writes a record beside passes of 10 ms; alpha is lost in the heavy load in the fork `lost`."""
+    record = decoding(sides, plain=at(10.0), forks=5)
+    gone = [("alpha", fork) for fork in range(lost, 5)] if lost is not None else []
+    batches = [
+        batch
+        for batch in record.batches
+        if record.setup.settings[batch.setting] != HEAVY
+        or batch.role == "none"
+        or (batch.arm, batch.fork) not in gone
+    ]
+    losses = [] if lost is None else [Loss(lost, "alpha", 1, "backend", "the process died")]
+    return write_decoding(folder, replace(record, batches=tuple(batches), losses=tuple(losses)))
+
+
+DEAR_FOR_BETA = {
+    LIGHT: {"alpha": at(10.6), "beta": at(10.5)},
+    HEAVY: {"alpha": at(30.0), "beta": at(20.0)},
+}
+
+
+def overheads(*folders: Path) -> list[tuple[str, str, bool]]:
+    """Returns of each row its cell of the overhead: the value, the last detail, and whether it is the
+    best."""
+    return [(cell.text, cell.details[-1], cell.is_best) for cell in cells(table(*folders), "tpot_1")]
+
+
+def test_an_arm_that_lost_a_load_is_not_ranked_and_the_others_stand_over_the_loads_of_all(
+    tmp_path: Path,
+) -> None:
+    """Alpha died in the dear load. Over both loads, beta would look dearer than what alpha has left."""
+    alpha, beta = overheads(decode(tmp_path / "whole", DEAR_FOR_BETA))
+    assert (alpha[0][:4], alpha[2], beta[2]) == ("+78.", False, True)
+    folder = decode(tmp_path / "lost", DEAR_FOR_BETA, lost=0)
+    alpha, beta = overheads(folder)
+    assert (alpha[0][:2], alpha[1:]) == ("+5", ("1 load not measured", False))
+    assert beta[0].startswith(("+4.", "+5.")) and not beta[2]
+    (drawn,) = scaling(read_inputs([folder]))
+    assert "over the workloads light of" in drawn.about
+    assert [row[1][:2] for row in drawn.charts[-1].rows] == ["+5", beta[0][:2]]
+
+
+def test_an_arm_without_requests_that_others_have_is_not_ranked(tmp_path: Path) -> None:
+    sides = {LIGHT: {"alpha": at(10.6, broken=("b",)), "beta": at(20.0)}}
+    alpha, beta = overheads(decode(tmp_path / "broken", sides))
+    assert alpha[1:] == ("1 request not measured", False) and not beta[2]
+
+
+def test_arms_of_two_decodings_are_not_ranked_against_each_other(tmp_path: Path) -> None:
+    one = decode(tmp_path / "one", {LIGHT: {"alpha": at(10.6)}})
+    other = decode(tmp_path / "other", {HEAVY: {"beta": at(20.0)}})
+    alpha, beta = overheads(one, other)
+    assert not alpha[2] and beta[1:] == ("of another decoding", False)
+    whole = decode(tmp_path / "whole", {LIGHT: {"alpha": at(12.0), "beta": at(20.0)}})
+    assert [each[2] for each in overheads(one, other, whole)] == [True, False], "both ran in the third one"
+
+
+def test_a_load_that_was_lost_in_a_later_fork_is_told_over_the_forks_before(tmp_path: Path) -> None:
+    folder = decode(tmp_path / "later", DEAR_FOR_BETA, lost=3)
+    alpha, beta = overheads(folder)
+    assert alpha[0].startswith("+78.") and alpha[1] == "3 of 5 forks" and "fork" not in beta[1]
+    (drawn,) = scaling(read_inputs([folder]))
+    assert [row[1][:3] for row in drawn.charts[-1].rows] == ["+78", "+44"]
+
+
+def test_a_speed_up_is_over_the_loads_that_all_arms_have(tmp_path: Path) -> None:
+    """Alpha gains most in the load that beta has not, and is ranked by the other."""
+    sides: dict[Setting, dict[str, Played]] = {}
+    for load, fast in ((LIGHT, {"alpha": 5.0, "beta": 4.0}), (HEAVY, {"alpha": 1.0})):
+        sides[load] = {name: at(10.0) for name in fast}
+        sides[replace(load, strategy="jump_forward")] = {name: at(ms) for name, ms in fast.items()}
+    alpha, beta = cells(table(decode(tmp_path / "run", sides)), "jump")
+    assert alpha.text == "2.00×" and beta.details == ("1 load not measured",)
+    assert not (alpha.is_best or beta.is_best)

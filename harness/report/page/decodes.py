@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 
 import numpy as np
 
 from harness.measure.statistics import Interval, interval
 from harness.report.figures.estimates import Estimate
 from harness.report.page.inputs import Inputs, Subject
-from harness.serve.decode.figures import DecodeCell, Decoded
+from harness.serve.decode.figures import DecodeCell, Decoded, Key
+from harness.serve.decode.overhead import Paired
+from harness.serve.decode.setting import Setting
 from harness.serve.requests import latency
+from harness.text import counted
 from harness.walk.loop.outcome import Completed
-
-
-def combined(series: Iterable[Sequence[float]]) -> Interval | None:
-    """Returns the interval of the mean over several loads, fork by fork; None of nothing, or where the loads
-    have different forks."""
-    rows = [list(row) for row in series if row]
-    if not rows or len({len(row) for row in rows}) > 1:
-        return None
-    return interval(np.mean(rows, axis=0).tolist())
 
 
 def usual(decoded: Decoded, arm: str, role: str = "constrained") -> list[DecodeCell]:
@@ -54,45 +50,149 @@ def chosen(sizes: Sequence[int]) -> list[int]:
     return [sizes[0], sizes[len(sizes) // 2], sizes[-1]]
 
 
-def pooled_overhead(decoded: Decoded, arm: str, batch: int) -> Interval | None:
-    """Returns the interval of TPOT over that without a grammar at this batch size, over all workloads; None
-    where nothing was paired."""
-    paired = [decoded.over_none(cell) for cell in usual(decoded, arm) if cell.setting.batch == batch]
-    return combined(estimate.x for estimate in paired if estimate is not None)
+def shared_workloads(workloads: Iterable[AbstractSet[str]]) -> list[str]:
+    """Returns the workloads that all arms have, out of those of each arm; an arm that has none at all does
+    not count."""
+    sets = [of_arm for of_arm in workloads if of_arm]
+    return sorted(set.intersection(*map(set, sets))) if sets else []
 
 
-def overhead(subject: Subject, batch: int) -> Estimate | None:
-    """Returns what TPOT takes more than without a grammar, as a share, over all workloads; of the first
-    record that has it."""
-    for decoded, arm in subject.decoded:
-        pooled = pooled_overhead(decoded, arm, batch)
-        if pooled is not None:
-            return _less_one(pooled)
-    return None
+@dataclass(frozen=True)
+class Pooled:
+    """A ratio of one arm over several loads."""
+
+    found: Interval
+    """The interval of the mean over the loads, fork by fork, over the forks that all of these have."""
+    workloads: tuple[str, ...]
+    """The workloads that it is over: those that all arms of the record have, or those of this arm where it
+    has none of these."""
+    lacks: str
+    """What another arm of the record has and this one has not, so that it is not ranked; empty for
+    nothing."""
+    note: str
+    """On how many forks it rests, if on fewer than the arm has; else empty."""
 
 
-def speed_up(subject: Subject) -> Estimate | None:
-    """Returns what the time of stepwise is over that of jump-forward, over all loads; None if unknown."""
-    for decoded, arm in subject.decoded:
-        cells = [
-            cell
-            for cell in decoded.cells
-            if cell.arm == arm and cell.role == "constrained" and cell.strategy == "jump_forward"
-        ]
-        gained = [decoded.speed_up(cell) for cell in cells if not cell.setting.unusual]
-        pooled = combined(gain.ratio.x for gain in gained if gain is not None)
-        if pooled is not None:
-            return Estimate(pooled.ratio, *_bounds(pooled))
-    return None
+@dataclass(frozen=True)
+class _Load:
+    """The ratio of one arm in one load."""
+
+    x: dict[int, float]
+    """Its logarithm, by fork."""
+    requests: int
+    """The number of requests that it rests on."""
+
+
+_Loads = dict[str, dict[Setting, _Load]]
+"""By arm and setting."""
+
+
+def overheads(decoded: Decoded) -> dict[int, dict[str, Pooled]]:
+    """Returns, by batch size and arm, TPOT over that without a grammar, over the workloads in which it is
+    known of every arm of the record."""
+    loads: _Loads = {}
+    for arm in _arms(decoded):
+        for cell in usual(decoded, arm):
+            _add(loads, decoded, cell, decoded.unconstrained(cell), decoded.over_none(cell))
+    shared = shared_workloads({setting.workload for setting in of_arm} for of_arm in loads.values())
+    sizes = sorted({setting.batch for of_arm in loads.values() for setting in of_arm})
+    of_size: dict[int, _Loads] = {size: {} for size in sizes}
+    for arm, of_arm in loads.items():
+        for setting, load in of_arm.items():
+            of_size[setting.batch].setdefault(arm, {})[setting] = load
+    return {size: _pooled(of_size[size], lambda setting: setting.workload in shared) for size in sizes}
+
+
+def speed_ups(decoded: Decoded) -> dict[str, Pooled]:
+    """Returns, by arm, the time of stepwise over that of jump-forward, over the loads in which it is known of
+    every arm of the record."""
+    loads: _Loads = {}
+    for cell in decoded.cells:
+        is_one = cell.role == "constrained" and cell.strategy == "jump_forward" and not cell.setting.unusual
+        if is_one and cell.arm in _arms(decoded):
+            gain = decoded.speed_up(cell)
+            _add(loads, decoded, cell, decoded.stepwise(cell), None if gain is None else gain.ratio)
+    return _pooled(loads, lambda setting: all(setting in of_arm for of_arm in loads.values()))
+
+
+def _arms(decoded: Decoded) -> list[str]:
+    return [arm.name for arm in decoded.decoding.setup.arms if arm.role != "a/a"]
+
+
+def _add(loads: _Loads, decoded: Decoded, cell: DecodeCell, base: Key | None, ratio: Paired | None) -> None:
+    """Adds the ratio of this cell to the loads of its arm; nothing where nothing was paired."""
+    if base is None or ratio is None:
+        return
+    forks = sorted({run.fork for run, _ in decoded.runs(decoded.key_of(cell), base)})
+    if ratio.x and len(ratio.x) == len(forks):
+        x = dict(zip(forks, ratio.x, strict=True))
+        loads.setdefault(cell.arm, {})[cell.setting] = _Load(x, ratio.requests)
+
+
+def _pooled(loads: _Loads, is_shared: Callable[[Setting], bool]) -> dict[str, Pooled]:
+    """Returns, by arm, its ratio over the loads that all arms share; none of an arm whose loads have no fork
+    in common."""
+    most: dict[Setting, int] = {}
+    for of_arm in loads.values():
+        for setting, load in of_arm.items():
+            most[setting] = max(load.requests, most.get(setting, 0))
+    found = {}
+    for arm, of_arm in loads.items():
+        over = [setting for setting in of_arm if is_shared(setting)] or [*of_arm]
+        forks = sorted(set.intersection(*({*of_arm[setting].x} for setting in over)))
+        if not forks:
+            continue
+        x = [float(np.mean([of_arm[setting].x[fork] for setting in over])) for fork in forks]
+        missing = {
+            "load": len(most) - len(of_arm),
+            "request": sum(most[setting] - of_arm[setting].requests for setting in over),
+        }
+        lacks = ", ".join(f"{counted(count, what)} not measured" for what, count in missing.items() if count)
+        every = {fork for load in of_arm.values() for fork in load.x}
+        note = f"{len(forks)} of {counted(len(every), 'fork')}" if len(forks) < len(every) else ""
+        workloads = tuple(sorted({setting.workload for setting in over}))
+        found[arm] = Pooled(interval(x), workloads, lacks, note)
+    return found
+
+
+def overhead(subjects: Sequence[Subject], batch: int) -> list[tuple[Estimate, str] | None]:
+    """Returns what TPOT takes more than without a grammar, as a share, of each subject, with a note."""
+    return _of_subjects(subjects, lambda decoded: overheads(decoded).get(batch, {}), 1.0)
+
+
+def speed_up(subjects: Sequence[Subject]) -> list[tuple[Estimate, str] | None]:
+    """Returns what the time of stepwise is over that of jump-forward, of each subject, with a note."""
+    return _of_subjects(subjects, speed_ups, 0.0)
+
+
+def _of_subjects(
+    subjects: Sequence[Subject], pools: Callable[[Decoded], dict[str, Pooled]], less: float
+) -> list[tuple[Estimate, str] | None]:
+    """Returns the estimate of each subject, less so much: of the record with the most arms that have one, by
+    which arms are ranked, else of the first that has it.
+
+    Arms of two records are not ranked against each other: they may have decoded other texts with another
+    model elsewhere.
+    """
+    records = list(dict.fromkeys(decoded for subject in subjects for decoded, _ in subject.decoded))
+    pooled = {decoded: pools(decoded) for decoded in records}
+    by = max(records, key=lambda decoded: len(pooled[decoded]), default=None)
+
+    def of(subject: Subject) -> tuple[Estimate, str] | None:
+        mine = [(decoded, pooled[decoded][arm]) for decoded, arm in subject.decoded if arm in pooled[decoded]]
+        decoded, found = next((one for one in mine if one[0] is by), mine[0] if mine else (None, None))
+        if found is None:
+            return None
+        why = found.lacks if decoded is by else "of another decoding"
+        low, high = (None, None) if why else _bounds(found.found)
+        bounds = (None if low is None else low - less, None if high is None else high - less)
+        return Estimate(found.found.ratio - less, *bounds, why=why), found.note
+
+    return [of(subject) for subject in subjects]
 
 
 def _bounds(pooled: Interval) -> tuple[float | None, float | None]:
     return (pooled.low, pooled.high) if math.isfinite(pooled.high) else (None, None)
-
-
-def _less_one(pooled: Interval) -> Estimate:
-    low, high = _bounds(pooled)
-    return Estimate(pooled.ratio - 1, None if low is None else low - 1, None if high is None else high - 1)
 
 
 def tpot_guide(inputs: Inputs) -> tuple[float, str] | None:

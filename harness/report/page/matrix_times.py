@@ -174,32 +174,45 @@ def ratio(subjects: Sequence[Subject], name: str, by: Measured | None) -> Column
 
 def overhead(subjects: Sequence[Subject], batch: int) -> ColumnFigures:
     """Returns what decoding under the grammar adds to TPOT at a batch size, of each subject."""
-
-    def show(subject: Subject, estimate: Estimate) -> MatrixCell:
-        bounds = estimate.bounds
-        return MatrixCell(
-            f"{estimate.value:+.1%}",
-            (f"{bounds[0]:+.1%} – {bounds[1]:+.1%}" if bounds else "one fork: no interval",),
-            estimate.value,
-        )
-
-    about = "TPOT over that of the same request without a grammar, in the same round, less one."
+    about = (
+        "TPOT over that of the same request without a grammar, in the same round, less one; over the loads "
+        "that every arm of the decoding has."
+    )
     column = MatrixColumn(f"tpot_{batch}", f"ΔTPOT, batch {batch}", about, True)
-    return ColumnFigures(column, [decodes.overhead(subject, batch) for subject in subjects], show)
+    return _decoded(column, subjects, decodes.overhead(subjects, batch), "{:+.1%}", "{:+.1%}")
 
 
 def jump_gain(subjects: Sequence[Subject]) -> ColumnFigures:
     """Returns the speed-up by jump-forward, of each subject."""
+    about = (
+        "Stepwise over jump-forward of the time in the batch, of equal texts; over the loads that every arm "
+        "of the decoding has."
+    )
+    column = MatrixColumn("jump", "speed-up", about, False)
+    return _decoded(column, subjects, decodes.speed_up(subjects), "{:.2f}×", "{:.2f}")
+
+
+def _decoded(
+    column: MatrixColumn,
+    subjects: Sequence[Subject],
+    told: Sequence[tuple[Estimate, str] | None],
+    value: str,
+    bound: str,
+) -> ColumnFigures:
+    """Returns a column of ratios of decode records, each with its note; a value and a bound are written
+    so."""
+    notes = {
+        subject.position: found[1] for subject, found in zip(subjects, told, strict=True) if found is not None
+    }
 
     def show(subject: Subject, estimate: Estimate) -> MatrixCell:
         bounds = estimate.bounds
-        return MatrixCell(
-            f"{estimate.value:.2f}×",
-            (f"{bounds[0]:.2f} – {bounds[1]:.2f}" if bounds else "one fork: no interval",),
-            estimate.value,
+        detail = (
+            " – ".join(bound.format(each) for each in bounds)
+            if bounds
+            else (estimate.why or "one fork: no interval")
         )
+        details = tuple(filter(None, (detail, notes[subject.position])))
+        return MatrixCell(value.format(estimate.value), details, estimate.value)
 
-    column = MatrixColumn(
-        "jump", "speed-up", "Stepwise over jump-forward of the time in the batch, of equal texts.", False
-    )
-    return ColumnFigures(column, [decodes.speed_up(subject) for subject in subjects], show)
+    return ColumnFigures(column, [None if found is None else found[0] for found in told], show)

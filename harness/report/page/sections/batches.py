@@ -13,7 +13,7 @@ from harness.measure.statistics import interval
 from harness.report.figures import plots
 from harness.report.page.chart import Chart
 from harness.report.page.content import Content
-from harness.report.page.decodes import about, pooled_overhead, upper, usual, values_of
+from harness.report.page.decodes import about, overheads, shared_workloads, upper, usual, values_of
 from harness.report.page.inputs import Inputs, Subject
 from harness.report.page.kernels import applied
 from harness.report.page.section import Section, Values
@@ -91,8 +91,7 @@ def scaling(inputs: Inputs) -> list[Scaling]:
 
 def _scaling(inputs: Inputs, number: int, decoded: Decoded) -> Scaling:
     arms = [(subject, arm) for subject in inputs.subjects for one, arm in subject.decoded if one is decoded]
-    sets = [{cell.setting.workload for cell in usual(decoded, arm)} for _, arm in arms]
-    workloads = sorted(set.intersection(*sets)) if sets else []
+    workloads = shared_workloads({cell.setting.workload for cell in usual(decoded, arm)} for _, arm in arms)
     charts = []
     queued = queues(decoded)
     for name, title, figure in FIGURES:
@@ -107,13 +106,16 @@ def _scaling(inputs: Inputs, number: int, decoded: Decoded) -> Scaling:
             f"{name}{number}", f"{title} over batch size: one line per arm", title, runs, times=True
         )
         charts.append(_chart(f"{title} over batch size", svg, "", runs, duration, lambda value: 99 * value))
+    pools = overheads(decoded)
+    paired = shared_workloads({*each.workloads} for of_arm in pools.values() for each in of_arm.values())
     over = []
     for subject, arm in arms:
         points = []
-        for batch in sorted({cell.setting.batch for cell in usual(decoded, arm)}):
-            pooled = pooled_overhead(decoded, arm, batch)
-            if pooled is not None:
-                points.append((batch, pooled.ratio - 1, pooled.low - 1, pooled.high - 1))
+        for batch, of_arm in pools.items():
+            pooled = of_arm.get(arm)
+            # An arm that lost a workload stands over others than the note says.
+            if pooled is not None and [*pooled.workloads] == paired:
+                points.append((batch, pooled.found.ratio - 1, pooled.found.low - 1, pooled.found.high - 1))
         over.append(plots.Ribbon(subject.position, subject.label, tuple(points)))
     svg = plots.over_batches(
         f"over{number}",
@@ -123,6 +125,8 @@ def _scaling(inputs: Inputs, number: int, decoded: Decoded) -> Scaling:
         times=False,
     )
     caption = "Requests of equal length, each paired with itself without a grammar, in the same round."
+    if paired != workloads:
+        caption += f" Over the workloads {', '.join(paired)}."
     charts.append(
         _chart("Overhead over no grammar", svg, caption, over, lambda value: f"{value:+.1%}", lambda _: 98.0)
     )
