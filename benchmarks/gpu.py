@@ -128,7 +128,7 @@ def expected(cell: Cell, cells: Sequence[Cell], tried: Mapping[str, dict[str, An
     measured, or else the plan's estimate; and in any case a tenth more than one like it that came to no end
     had taken by then, where that is known."""
     alike = [tried[other.name] for other in cells if other.like == cell.like and other.name in tried]
-    ended: list[float] = [one["seconds"] for one in alike if whole(one)]
+    ended: list[float] = [one["seconds"] for one in alike if whole(one) and "seconds" in one]
     unended: list[float] = [one.get("seconds", 0.0) for one in alike if not whole(one)]
     return max([1.1 * max(ended) if ended else cell.seconds, *(1.1 * seconds for seconds in unended)])
 

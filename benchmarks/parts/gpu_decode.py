@@ -3,10 +3,13 @@ and what is kept of it."""
 
 from __future__ import annotations
 
+import json
 import math
 import statistics
+import traceback
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,17 +17,22 @@ from typing import Any
 import numpy as np
 from gpu_paths import check_fast
 from gpu_plan import FORCED, LIMIT, MIXED, NO_OVERLAP, PROMPT, VOCABULARY, Cell, Plan
+from gpu_running import SO_FAR
 from gpu_store import middle
 
 from harness.serve.decode import overhead
 from harness.serve.decode.figures import DecodeCell, Decoded
-from harness.serve.decode.record import DecodedBatch, read_decoding
+from harness.serve.decode.record import FIGURES, LINES, DecodedBatch, read_decoding
 from harness.serve.decode.session import DecodeRequest, decode
 from harness.serve.decode.setting import OWN, Setting
 from harness.serve.requests import latency
 from harness.walk.loop.outcome import STEP, Completed
+from harness.whole_files import write_whole
 
 FILL_THREADS = 8
+LARGE = 8 << 20
+"""Bytes of a file of a record from which on a condensed one is kept beside it: of three arms, one of which
+has filled so much, the whole may pass the 16 MiB that a lent machine gives back of a file."""
 
 STEP_TIMES = (
     "forward_ns",
@@ -112,8 +120,26 @@ def decode_cell(
         device,
         folder,
     )
-    decode(replace(request, rounds=plan.rounds, again=True), say)
+
+    def accepts(model: Mapping[str, Any]) -> None:
+        """Is asked about each arm's model, behind the runs of the arm before."""
+        check_fast(model)
+        keep_condensed(folder)
+
+    decode(replace(request, rounds=plan.rounds, again=True, accepts=accepts), say)
     return condensed(Decoded(read_decoding(folder)))
+
+
+def keep_condensed(folder: Path) -> None:
+    """Writes what is kept of a large record so far beside it: its own files may be larger than what the
+    machine gives back. A fault in this costs no measurement."""
+    files = [folder / name for name in (LINES, FIGURES)]
+    if all(not file.exists() or file.stat().st_size < LARGE for file in files):
+        return
+    try:
+        write_whole(folder / SO_FAR, json.dumps(condensed(Decoded(read_decoding(folder)))))
+    except Exception:
+        traceback.print_exc()
 
 
 def condensed(decoded: Decoded) -> dict[str, Any]:
@@ -171,16 +197,18 @@ def lost(decoded: Decoded, arm: str, cell: DecodeCell) -> bool:
 
 
 def salvaged(folder: Path, why: str) -> dict[str, Any]:
-    """Returns what is kept of a cell that came to no end, out of the record that it left; `error` where that
-    has no figures."""
-    try:
-        kept = condensed(Decoded(read_decoding(folder)))
-    except Exception:  # whatever a torn record leads to: then there is nothing to keep
-        kept = {}
+    """Returns what is kept of a cell that came to no end, out of the record that it left, or of what
+    `keep_condensed` wrote beside it, whichever holds more: the whole where all was measured by then, and
+    `error` where nothing has figures."""
+    found: list[dict[str, Any]] = [{}]
+    with suppress(Exception):  # whatever a torn record leads to: then there is nothing to keep
+        found.append(condensed(Decoded(read_decoding(folder))))
+    with suppress(OSError, ValueError):
+        found.append(json.loads((folder / SO_FAR).read_text("utf-8")))
+    kept = max(found, key=lambda one: len(one.get("rows", ())))
     if not kept.get("rows"):
         return {"error": why}
-    more = kept.get("partial")
-    return kept | {"partial": f"{why}; {more}" if more else why}
+    return kept | {"partial": f"{why}; {kept['partial']}"} if "partial" in kept else kept
 
 
 def setting_of(cell: DecodeCell) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_paths import check_fast
 from gpu_plan import LIMIT, PROMPT
+from gpu_running import PLANNED
 
 from harness.backend.vocabulary import Vocabulary
 from harness.errors import BadInput
@@ -65,7 +66,7 @@ def floor_cell(
         except (BadInput, torch.OutOfMemoryError) as error:
             steps[str(batch)] = {"error": one_line(str(error))[:300]}
         del model
-        keep(result)
+        keep(result | {PLANNED: len(batches)})
     return result
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gpu_plan import LIMIT, LONG, LONG_LIMIT, PROMPT
+from gpu_running import PLANNED
 from gpu_store import middle
 
 from harness.backend.grammar import Adapter, Grammar
@@ -119,7 +120,7 @@ def cold_cell(bench: Bench, batch: int, repeats: int, keep: Keep = lambda _: Non
                     else:
                         served = bench.serve([*running, newcomer], warm)
                     rows.append({"newcomer": name, "mode": mode, "repeat": repeat} | of_cold(served))
-                keep(result)
+                keep(result | {PLANNED: len(newcomers()) * repeats * len(MODES)})
     return result
 
 
@@ -158,7 +159,7 @@ def share_cell(bench: Bench, batch: int, repeats: int, keep: Keep = lambda _: No
             for share, again in order(arms, repeat):
                 served = bench.serve(with_share(made, share), queue)
                 rows.append({"share": share, "again": bool(again), "repeat": repeat} | of_share(served))
-            keep(result)
+            keep(result | {PLANNED: len(arms) * repeats})
     return result
 
 

@@ -6,6 +6,7 @@ and its result is stored, they are put away into DIR-records."""
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 from collections.abc import Callable
@@ -23,7 +24,10 @@ from harness.whole_files import write_whole
 RUNNING = "running"
 """The folder in DIR with the records of the cell that runs, in a folder of the cell's name."""
 SO_FAR = "so_far.json"
-"""What a cell of a kind other than `decode` and kernels has measured so far, in its folder of records."""
+"""What a cell of a kind other than kernels has measured so far, in its folder of records; of `decode` only
+beside a large record."""
+PLANNED = "planned"
+"""The field of SO_FAR that says how many runs, or batches of a floor, the cell has when it is whole."""
 OPEN_STEPS = "open_steps.json"
 """The steps of a smoke that have not ended, the one that runs first, in its folder of records."""
 CUT_OFF = "the call was killed"
@@ -87,8 +91,8 @@ def keeper(folder: Path, about: dict[str, Any]) -> Callable[[dict[str, Any]], No
 
 
 def rest_of(cell: Cell, folder: Path, why: str) -> dict[str, Any]:
-    """Returns what is kept of a cell that came to no end, out of what stands in its folder of records;
-    `error` where that is nothing."""
+    """Returns what is kept of a cell that came to no end, out of what stands in its folder of records: the
+    whole where all was measured by then, and `error` where that is nothing."""
     if cell.kind == "decode":
         from gpu_decode import salvaged
 
@@ -102,8 +106,11 @@ def rest_of(cell: Cell, folder: Path, why: str) -> dict[str, Any]:
     else:
         with suppress(OSError, ValueError):
             kept = json.loads((folder / SO_FAR).read_text("utf-8"))
+    planned = kept.pop(PLANNED, math.inf)
     if not held(kept):
         return {"error": why}
+    if held(kept) >= planned:
+        return kept
     what = {"floor": "batches", "times": "times", "probes": "probes"}.get(cell.kind, "runs")
     return kept | {"partial": f"{why}; {held(kept)} {what} are stored"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import statistics
 import subprocess
@@ -43,7 +44,8 @@ from harness.rows.folder import locked
 from harness.serve.decode.model.graphs import NotCaptured, Static
 from harness.serve.decode.model.model import load_model
 from harness.serve.decode.model.shapes import SHAPES
-from harness.serve.decode.record import LINES
+from harness.serve.decode.record import FIGURES, LINES
+from harness.serve.decode.session import DecodeRequest
 from harness.serve.decode.workloads import find_workload, requests
 
 # ---------------------------------------------------------------------------------------------------- plan
@@ -426,6 +428,59 @@ def test_what_a_killed_cell_had_measured_is_kept(
     assert gpu_decode.salvaged(out / "nowhere", "killed") == {"error": "killed"}
 
 
+def test_a_record_that_came_to_its_end_is_whole_though_its_cell_was_killed(
+    gpu: ModuleType, tmp_path: Path
+) -> None:
+    """A cell is killed behind its last run, while it reads its record."""
+    folder = write_decoding(tmp_path / "whole", record_of(32, COST))
+    assert gpu_decode.salvaged(folder, "killed") == decoded_cell(32, COST)
+    lost = write_decoding(tmp_path / "lost", record_of(32, COST, whose="harness_error"))
+    assert gpu_decode.salvaged(lost, "killed")["partial"].startswith("killed; ")
+    cut = write_decoding(tmp_path / "cut", record_of(32, COST), finish=False)
+    assert gpu_decode.salvaged(cut, "killed")["partial"].startswith("killed; ")
+    cells = plan_of("cuda").cells("decode")
+    cell = next(cell for cell in cells if cell.batch == 32)
+    assert gpu.expected(cell, cells, {cell.name: decoded_cell(32, COST)}) == cell.seconds
+
+
+def test_what_is_kept_of_a_large_record_is_there_without_its_files(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As where a machine gives back no file of that size: each arm behind the first keeps those before."""
+    folder, record, rows = tmp_path / "record", record_of(32, COST), list[int]()
+    first = record.setup.arms[0].name
+    before = replace(record, batches=tuple(run for run in record.batches if run.arm == first), losses=())
+
+    def decodes(request: DecodeRequest, _: object) -> None:
+        assert request.accepts is not None
+        request.accepts({})
+        assert not (folder / gpu_running.SO_FAR).exists()
+        write_decoding(folder, before, finish=False)
+        for large in (1 << 40, 1):
+            monkeypatch.setattr(gpu_decode, "LARGE", large)
+            request.accepts({})
+            assert (folder / gpu_running.SO_FAR).exists() is (large == 1)
+        rows.append(len(gpu_decode.salvaged(folder, "killed")["rows"]))
+        (folder / FIGURES).unlink()
+        (folder / LINES).unlink()
+        raise BadInput("the call was killed")
+
+    monkeypatch.setattr(gpu_decode, "decode", decodes)
+    cell = next(cell for cell in plan_of("cuda").cells("decode") if cell.batch == 32)
+    with pytest.raises(BadInput, match="was killed"):
+        gpu_decode.decode_cell(cell, plan_of("cuda"), "cuda", folder, print)
+    kept = gpu_running.rest_of(cell, folder, "the call was killed")
+    assert len(kept["rows"]) == rows[0] > 3 and {row["arm"] for row in kept["rows"]} == {first}
+    assert kept["partial"] == "the call was killed; 5 of 15 settings have figures"
+    write_decoding(tmp_path / "more", replace(record, losses=()), finish=False)
+    shutil.copy(folder / gpu_running.SO_FAR, tmp_path / "more")
+    more = gpu_running.rest_of(cell, tmp_path / "more", "killed")
+    assert len(more["rows"]) > rows[0], "the record holds more than what was kept beside it"
+    (tmp_path / "more" / LINES).write_text("torn\n")
+    gpu_decode.keep_condensed(tmp_path / "more")
+    assert len(gpu_decode.salvaged(tmp_path / "more", "killed")["rows"]) == rows[0]
+
+
 KEEPS = """
 import json, sys, time
 from pathlib import Path
@@ -480,6 +535,12 @@ def test_a_cell_keeps_what_it_has_measured_so_far(tmp_path: Path) -> None:
         kept = gpu_running.rest_of(Cell("share", "share", 1.0), tmp_path / "records" / "cell", "it fell")
         assert kept == {"runs": runs, "model": 1, "partial": f"it fell; {len(runs)} runs are stored"}
     assert gpu_running.rest_of(Cell("share", "share", 1.0), tmp_path, "it fell") == {"error": "it fell"}
+    keep({"runs": [1, 2], gpu_running.PLANNED: 3})
+    kept = gpu_running.rest_of(Cell("share", "share", 1.0), tmp_path / "records" / "cell", "it fell")
+    assert kept == {"runs": [1, 2], "model": 1, "partial": "it fell; 2 runs are stored"}
+    keep({"runs": [1, 2, 3], gpu_running.PLANNED: 3})
+    kept = gpu_running.rest_of(Cell("share", "share", 1.0), tmp_path / "records" / "cell", "it fell")
+    assert kept == {"runs": [1, 2, 3], "model": 1}, "all is there, though the cell was killed behind that"
 
 
 def test_an_error_of_a_cell_is_its_answer(
@@ -672,9 +733,12 @@ def test_a_share_of_the_requests_keeps_its_grammar(
     for share in gpu_loads.SHARES:
         kept = gpu_loads.with_share(made, share)
         assert sum(request.grammar is not None for request in kept) == round(10 * share)
-    held: list[int] = []
-    cell = gpu_loads.share_cell(bench, 3, 1, lambda so_far: held.append(len(so_far["runs"])))
-    assert held == [len(gpu_loads.SHARES) + 1]
+    held: list[tuple[int, int]] = []
+    cell = gpu_loads.share_cell(
+        bench, 3, 2, lambda so_far: held.append((len(so_far["runs"]), so_far[gpu_running.PLANNED]))
+    )
+    assert held == [(len(gpu_loads.SHARES) + 1, 12), (12, 12)], "the last one is known to be whole"
+    del cell["runs"][6:]
     counts = [(run["share"], run["again"], run["structured"], run["answered"]) for run in cell["runs"]]
     assert sorted(counts) == [
         (0.0, False, 0, 3),
@@ -702,9 +766,9 @@ def test_bare_steps_of_a_model_and_logits_that_do_not_agree(monkeypatch: pytest.
     def judged() -> tuple[dict[str, Any], str]:
         kept: list[int] = []
         cell = gpu_floor.floor_cell(
-            "tiny", vocabulary, (2,), 1 << 20, "cpu", lambda so_far: kept.append(len(so_far["steps"]))
+            "tiny", vocabulary, (2,), 1 << 20, "cpu", lambda so_far: kept.append(so_far[gpu_running.PLANNED])
         )
-        assert kept == [1]
+        assert kept == [len(cell["steps"])] == [1]
         figures = Figures({"decode": store("decode", {"floor-tiny": cell}, device="cpu")})
         figures.plan = Plan(shapes=("tiny",), batches=(2,))
         (figure,) = (figure for figure in figures.asked() if figure.asked.what == LOGITS.what)

@@ -9,6 +9,7 @@ from typing import Any
 
 import gpu_loads
 import pytest
+from gpu_running import PLANNED
 
 from harness.backend.vocabulary import load_vocabulary
 
@@ -25,6 +26,13 @@ def test_each_repeat_of_each_newcomer_is_kept(monkeypatch: pytest.MonkeyPatch) -
         vocabulary=load_vocabulary("probe"), adapter=None, serve=lambda *_: SimpleNamespace(wall_ns=4)
     )
     kept: list[int] = []
-    gpu_loads.cold_cell(bench, 2, 3, lambda so_far: kept.append(len(so_far["runs"])))
+    planned: set[int] = set()
+
+    def keep(so_far: dict[str, Any]) -> None:
+        kept.append(len(so_far["runs"]))
+        planned.add(so_far[PLANNED])
+
+    gpu_loads.cold_cell(bench, 2, 3, keep)
     repeats = 3 * len(gpu_loads.newcomers())
     assert kept == [number * len(gpu_loads.MODES) for number in range(1, repeats + 1)]
+    assert planned == {kept[-1]}, "the last one is known to be whole"
