@@ -90,11 +90,14 @@ def _loaded(name: str, folder: Path, eos: tuple[int, ...], width: int) -> Vocabu
         altered_parts = Tokenizer.from_str(json.dumps(EMPTY | altered))
         tokenizer.normalizer = altered_parts.normalizer
         tokenizer.pre_tokenizer = altered_parts.pre_tokenizer
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        tokenizer.encode_special_tokens = True
+        _without_extras(tokenizer)
+        tokenize = _tokenize(tokenizer)
+        if lost := _other_forms(tokenizer, decoded):
+            own = with_configured(Tokenizer.from_file(str(folder / "tokenizer.json")), folder)
+            own.pre_tokenizer = altered_parts.pre_tokenizer
+            tokenize = _behind_another(_without_extras(own), lost, tokenize)
         return _vocabulary(
-            name, folder, parts, tokenizer, decoded, meaning, eos, width or model_width(folder)
+            name, folder, parts, (tokenizer, tokenize), decoded, meaning, eos, width or model_width(folder)
         )
     except (BadInput, KeyboardInterrupt, SystemExit):
         raise
@@ -103,6 +106,45 @@ def _loaded(name: str, folder: Path, eos: tuple[int, ...], width: int) -> Vocabu
         raise BadInput(
             f"{folder / 'tokenizer.json'}: not a tokenizer ({one_line(repr(error))[:300]})"
         ) from error
+
+
+def _without_extras(tokenizer: Tokenizer) -> Tokenizer:
+    """Returns the tokenizer, which from now on reads all of a text, and names of special tokens as text."""
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.encode_special_tokens = True
+    return tokenizer
+
+
+def _tokenize(tokenizer: Tokenizer) -> Callable[[str], list[int]]:
+    return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
+
+
+def _other_forms(tokenizer: Tokenizer, decoded: dict[int, str | None]) -> list[str]:
+    """Returns the added tokens that are text and that the tokenizer knows by another normalized form than the
+    one that they are decoded as."""
+    added = tokenizer.get_added_tokens_decoder().items()
+    return [
+        entry.content
+        for token, entry in added
+        if not entry.special and tokenizer.id_to_token(token) != decoded.get(token)
+    ]
+
+
+def _behind_another(
+    tokenizer: Tokenizer, lost: list[str], otherwise: Callable[[str], list[int]]
+) -> Callable[[str], list[int]]:
+    """Returns a `tokenize` that writes a text with one of these added tokens by the tokenizer with its own
+    normalizer, which puts a space before every text: a control character keeps that space away from ours."""
+    another = "\x01"  # no token is made of it and the text behind it
+    behind = _tokenize(tokenizer)
+    lead = behind(another)
+
+    def tokenize(text: str) -> list[int]:
+        ids = behind(another + text) if any(content in text for content in lost) else []
+        return ids[len(lead) :] if lead and ids[: len(lead)] == lead else otherwise(text)
+
+    return tokenize
 
 
 EMPTY: dict[str, Any] = {
@@ -132,12 +174,13 @@ def _vocabulary(
     name: str,
     folder: Path,
     parts: dict[str, Any],
-    tokenizer: Tokenizer,
+    tokenizers: tuple[Tokenizer, Callable[[str], list[int]]],
     decoded: dict[int, str | None],
     meaning: Callable[[str], bytes],
     eos: tuple[int, ...],
     width: int,
 ) -> Vocabulary:
+    tokenizer, tokenize = tokenizers
     ids = tokenizer.get_vocab(with_added_tokens=True)
     added = tokenizer.get_added_tokens_decoder()
     eos = eos or ends_of_sequence(folder, ids)
@@ -169,9 +212,6 @@ def _vocabulary(
         if other is not None:
             named.add(token)
             tokens[token] = meaning(other)
-
-    def tokenize(text: str) -> list[int]:
-        return tokenizer.encode(text, add_special_tokens=False).ids
 
     marker = [ids.get(f"<0x{byte:02X}>", -1) for byte in MARKER.encode()]
     return Vocabulary(

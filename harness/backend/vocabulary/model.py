@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from harness.backend.vocabulary.by_parts import ids_by_parts
+
 _BROKEN_UTF8 = re.compile("([\udc80-\udcff]+)")
 """Runs of bytes that are no UTF-8, as the `surrogateescape` handler spells them."""
 
@@ -115,23 +117,35 @@ class Vocabulary:
 
     def encode(self, text: bytes) -> list[int]:
         """Returns the canonical ids of the text; the longest match where the tokenizer has no answer (bytes
-        that are no UTF-8, a character for which it raises).
+        that are no UTF-8, a character for which it raises or that its normalizer changes).
 
         Always decodes back to `text`, without specials. Raises ValueError where no token continues the
         longest match.
         """
         if self.tokenize is None:
-            return self._longest_match(text)
+            return self.longest_match(text)
         tokens: list[int] = []
         for part in _BROKEN_UTF8.split(text.decode("utf-8", "surrogateescape")):
             wanted = part.encode("utf-8", "surrogateescape")
-            canonical = [] if _BROKEN_UTF8.match(part) else self._canonical(part)
-            spelled = self.special_tokens.keys().isdisjoint(canonical) and self.decode(canonical) == wanted
-            tokens += canonical if spelled else self._longest_match(wanted)
+            tokens += self.longest_match(wanted) if _BROKEN_UTF8.match(part) else self._ids(part, wanted)
         return tokens
 
-    def _canonical(self, text: str) -> list[int]:
-        """Returns the tokenizer's own ids of the text, none if it raises or there is no tokenizer."""
+    def _ids(self, text: str, wanted: bytes) -> list[int]:
+        """Returns the tokenizer's own ids of the text, as far as it gives the text back."""
+        if self.spells(canonical := self.canonical(text), wanted):
+            return canonical
+        try:
+            return ids_by_parts(self, text)
+        except ValueError:  # a longer token may hold a character that has none alone
+            return self.longest_match(wanted)
+
+    def spells(self, tokens: Sequence[int], text: bytes) -> bool:
+        """Returns whether the tokens decode to the text, without specials."""
+        return self.special_tokens.keys().isdisjoint(tokens) and self.decode(tokens) == text
+
+    def canonical(self, text: str) -> list[int]:
+        """Returns the tokenizer's own ids of the text, none if it raises or there is no tokenizer. They may
+        decode to another text."""
         try:
             return self.tokenize(text) if self.tokenize else []
         except (KeyboardInterrupt, SystemExit, MemoryError):
@@ -139,12 +153,26 @@ class Vocabulary:
         except BaseException:  # bare Exception where a model has no unknown token; a panic of Rust is none
             return []
 
-    def _longest_match(self, text: bytes) -> list[int]:
+    @cached_property
+    def _ids_to_write(self) -> dict[bytes, int]:
+        """Returns the id with which each text is written where it is one token: of several ids the
+        tokenizer's own of that text, else the lowest. A SentencePiece vocabulary has a letter twice, and the
+        lower id is a byte that no model writes for it."""
+        ids, own = dict(self.ids_by_bytes), {}
+        for token, text in self.plain_tokens().items():
+            if ids[text] != token and text not in own:
+                own[text] = self.canonical(text.decode("utf-8", "replace"))
+        ones = {text: tokens[0] for text, tokens in own.items() if len(tokens) == 1}
+        return ids | {text: token for text, token in ones.items() if self.spells([token], text)}
+
+    def longest_match(self, text: bytes) -> list[int]:
+        """Returns the ids of the longest tokens that fit, one after the other. Raises ValueError where none
+        does."""
         tokens: list[int] = []
         start = 0
         while start < len(text):
             for length in self._lengths:
-                token = self.ids_by_bytes.get(text[start : start + length])
+                token = self._ids_to_write.get(text[start : start + length])
                 if token is not None and start + length <= len(text):
                     tokens.append(token)
                     start += length
