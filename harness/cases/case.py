@@ -45,10 +45,19 @@ class Instance:
 
     def ids(self, vocabulary: Vocabulary) -> list[int]:
         """Returns the output's tokens: those that the case says, or those that the tokenizer writes for the
-        text. Raises ValueError where the vocabulary has none for them."""
-        if self.tokens:
-            return [token_id(vocabulary, token) for token in self.tokens]
-        return vocabulary.encode(self.content)
+        text. An end of the output as the last of them is left out, because every walk sends one itself.
+
+        Raises ValueError where the vocabulary has no token for the output, or an end stands within it."""
+        if not self.tokens:
+            return vocabulary.encode(self.content)
+        ids = [token_id(vocabulary, token) for token in self.tokens]
+        if ids[-1] in vocabulary.eos_tokens:
+            del ids[-1]
+        for number, token in enumerate(ids, 1):
+            if token in vocabulary.eos_tokens:
+                name = vocabulary.special_tokens[token]
+                raise ValueError(f"token {number} of the output ({name}) ends it, and others stand behind it")
+        return ids
 
 
 @dataclass(frozen=True)

@@ -60,3 +60,24 @@ def verdicts(form: dict[str, Any]) -> list[Verdict]:
 def test_a_backend_that_reads_a_token_by_its_text_is_seen_by_its_tokens_only() -> None:
     assert verdicts(TOKEN) == ["pass", "pass", "pass"]
     assert verdicts(TEXT) == ["pass", "under_constrained", "pass"]
+
+
+def test_an_end_of_the_output_as_the_last_token_is_the_end_that_the_walk_sends() -> None:
+    spec = parse_spec("reference")
+    adapter = make(spec, PROBE)
+    compiled = adapter.compile(Grammar("structural_tag", json.dumps(TOKEN)))
+    tests = [{"tokens": ["in", "</s>"], "valid": True}, {"tokens": ["i", "n", "</s>"], "valid": False}]
+    for instance in case_of(tests).instances:
+        assert instance.ids(PROBE) == Instance("", b"", None, tokens=instance.tokens[:-1]).ids(PROBE)
+        seen = _walk_instance(compiled, adapter, instance, unwatched(), 1e12, 1.0)
+        assert verdict(seen.status, instance.valid, seen.accepted) == "pass"
+
+
+def test_an_end_of_the_output_before_other_tokens_skips_the_output() -> None:
+    spec = parse_spec("reference")
+    adapter = make(spec, PROBE)
+    compiled = adapter.compile(Grammar("structural_tag", json.dumps(TOKEN)))
+    (instance,) = case_of([{"tokens": ["in", "</s>", "in"], "valid": False}]).instances
+    seen = _walk_instance(compiled, adapter, instance, unwatched(), 1e12, 1.0)
+    assert seen.status == "skipped"
+    assert "token 2 of the output (</s>) ends it" in seen.text
