@@ -20,6 +20,7 @@ from harness.backend.known_tokens import Loader
 from harness.backend.layout import COMPACT
 from harness.backend.vocabulary import Vocabulary
 from harness.backend.vocabulary.gguf_file import write_vocabulary
+from harness.errors import BadInput
 
 # SPACE_RULE and _build_object_rule of llama_cpp/llama_grammar.py; grammars/README.md of llama.cpp.
 LAYOUT = replace(
@@ -65,7 +66,8 @@ def load_model(vocabulary: Vocabulary, loader: Loader) -> tuple[Loader, Any]:
 
     With `library` the GGUF file is loaded that the vocabulary was read from; where there is none, and with
     `bytes`, a file is written that has the bytes of each id. Raises UnsupportedVocabulary if the library
-    refuses the model's own file, and RuntimeError if it refuses ours.
+    refuses the model's own file or the format cannot hold the vocabulary, and RuntimeError if the library
+    refuses ours.
     """
     if loader == "library" and vocabulary.gguf is not None:
         if model := _loaded(vocabulary.gguf):
@@ -73,7 +75,10 @@ def load_model(vocabulary: Vocabulary, loader: Loader) -> tuple[Loader, Any]:
         raise UnsupportedVocabulary(f"llama.cpp does not load {vocabulary.gguf.name}: {_messages_so_far()}")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "vocabulary.gguf")
-        write_vocabulary(vocabulary, path)
+        try:
+            write_vocabulary(vocabulary, path)
+        except BadInput as error:
+            raise UnsupportedVocabulary(str(error)) from error
         if model := _loaded(path):
             return "bytes", model
     raise RuntimeError(f"llama.cpp does not load the vocabulary {vocabulary.name}: {_messages_so_far()}")

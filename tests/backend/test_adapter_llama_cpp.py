@@ -165,6 +165,14 @@ def test_a_file_that_the_library_refuses_declines_every_grammar(served: Vocabula
         make(replace(served, gguf=tmp_path / "other.gguf"))
 
 
+def test_a_vocabulary_that_no_file_can_spell_declines_every_grammar() -> None:
+    whole = load_vocabulary("bytes")
+    nul_twice = replace(whole, tokens=(*whole.tokens, b"\0"))
+    with pytest.raises(UnsupportedVocabulary, match="more ids have the bytes of token 257 than a GGUF file"):
+        make(nul_twice)
+    assert make(replace(whole, tokens=(*whole.tokens, b"a"))).refused_vocabulary == ""
+
+
 def test_a_model_of_random_weights_generates(tmp_path: Path) -> None:
     vocabulary = load_vocabulary("bytes")
     write_model(vocabulary, tmp_path / "model.gguf", Shape(context=256))
