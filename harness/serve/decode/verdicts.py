@@ -4,17 +4,18 @@ equivalent, inconclusive or unproven.
 Times are compared only within a record, where the arms ran in the same rounds. Between records the machine
 drifts, so there the ratios to what ran beside it (overhead over the unconstrained run, strategy over
 stepwise) are told, and gate nothing. Exact counts gate anywhere, and so does a setting that one side measured
-and the other lost.
+and the other lost. Of a workload whose texts changed between two records, nothing is compared.
 """
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from harness.backend.arm import are_versions
 from harness.errors import Incomplete
@@ -22,7 +23,7 @@ from harness.measure.estimate import SMALLEST_MARGIN, Verdict
 from harness.measure.statistics import Interval, chance, false_discovery, interval, judge
 from harness.serve.decode import overhead, right
 from harness.serve.decode.figures import DecodeCell, Decoded
-from harness.serve.decode.record import DecodeSetup, Loss, read_decoding
+from harness.serve.decode.record import DecodeSetup, Decoding, Loss, read_decoding
 from harness.serve.decode.setting import Setting
 from harness.serve.requests import latency
 
@@ -44,6 +45,9 @@ COUNTS: dict[str, Callable[[DecodeCell], float | None]] = {
 
 MEASURED = "measured"
 """The name of the change that tells whether a setting was measured at all."""
+
+TEXTS = "texts"
+"""The name of the change that tells that a setting has other texts in two records, and is not compared."""
 
 
 @dataclass(frozen=True)
@@ -124,10 +128,12 @@ def changes_text(changes: Sequence[DecodeChange]) -> str:
         return (
             "nothing to compare: give two records with common settings, or one with two versions of a backend"
         )
-    whys = dict.fromkeys(change.no_baseline for change in changes if change.no_baseline)
+    others = [change.why for change in changes if change.figure == TEXTS]
+    whys = dict.fromkeys([*(change.no_baseline for change in changes if change.no_baseline), *others])
     lines = [line for why in whys for line in textwrap.wrap(why, 80)]
+    compared = [change for change in changes if change.figure != TEXTS]
     title = ""
-    for change in sorted(changes, key=lambda change: (change.base, change.head, change.setting)):
+    for change in sorted(compared, key=lambda change: (change.base, change.head, change.setting)):
         who = change.head if change.is_between_records else f"{change.base} -> {change.head}"
         who += "" if change.is_change else " (two settings: no change)"
         if (where := f"{who}, {change.setting}") != title:
@@ -179,14 +185,24 @@ def compare_arms(decoded: Decoded, base: str, head: str) -> list[DecodeChange]:
 
 
 def compare_records(base: Decoded, head: Decoded) -> list[DecodeChange]:
-    """Returns the changes between arms of the same name, in settings that both records have: counts, what
-    one of them lost and, where the records are of one machine and model, ratios to what ran beside them."""
+    """Returns the changes between arms of the same name, in settings that both records have, with the same
+    texts: counts, what one of them lost and, where the records are of one machine and model, ratios to what
+    ran beside them. A setting with other texts has one change, which says so and is unproven."""
     why = why_no_baseline(base.decoding.setup, head.decoding.setup)
+    other = other_texts(base.decoding, head.decoding)
     changes: list[tuple[DecodeChange, Sequence[float]]] = []
     counts: list[DecodeChange] = []
+    asked = [setting for setting in base.decoding.setup.settings if setting in head.decoding.setup.settings]
+    unlike = {
+        setting.name: f"not compared: the texts of {setting.workload} are not the same in both records"
+        for setting in asked
+        if setting.workload in other
+    }
     names = {arm.name for arm in head.decoding.setup.arms}
     for arm in (arm.name for arm in base.decoding.setup.arms if arm.name in names):
         before, after = _constrained(base, arm), _constrained(head, arm)
+        for setting in [setting for setting in before if setting.workload in other]:
+            del before[setting]
         for setting in before:
             if setting not in after:
                 continue
@@ -199,7 +215,12 @@ def compare_records(base: Decoded, head: Decoded) -> list[DecodeChange]:
                 ]
                 if x:
                     changes.append((_change(arm, arm, setting.name, figure, x), x))
-        counts += [*_counts(before, after, arm, arm), *_lost(base, head, arm, arm)]
+        counts += _counts(before, after, arm, arm)
+        counts += (change for change in _lost(base, head, arm, arm) if change.setting not in unlike)
+        counts += (
+            DecodeChange(arm, arm, setting, TEXTS, None, 0.0, "unproven", why)
+            for setting, why in unlike.items()
+        )
     return [
         replace(change, is_between_records=True, no_baseline=why)
         for change in (*_after_discovery(changes), *counts)
@@ -218,6 +239,24 @@ def why_no_baseline(base: DecodeSetup, head: DecodeSetup) -> str:
     }
     different = [f"{name} ({then} and {now})" for name, (then, now) in settings.items() if then != now]
     return f"no baseline: the records differ in {', '.join(different)}" if different else ""
+
+
+def other_texts(base: Decoding, head: Decoding) -> set[str]:
+    """Returns the workloads of both records whose texts or grammars are not the same in them, by all that
+    both records say of these."""
+
+    def texts(decoding: Decoding, names: AbstractSet[str], workload: str) -> list[dict[str, Any]]:
+        return [{name: text[name] for name in names if name in text} for text in decoding.workloads[workload]]
+
+    # Another vocabulary spells the same text in another number of tokens.
+    left_out = set() if base.setup.sha256 == head.setup.sha256 else {"tokens"}
+    other = set()
+    for workload in base.workloads.keys() & head.workloads.keys():
+        names = [{name for text in one.workloads[workload] for name in text} for one in (base, head)]
+        known = set.intersection(*names) - left_out
+        if texts(base, known, workload) != texts(head, known, workload):
+            other.add(workload)
+    return other
 
 
 def _overhead_x(decoded: Decoded, cell: DecodeCell) -> Sequence[float]:
