@@ -32,6 +32,8 @@ from harness.backend.vocabulary import Vocabulary
 
 pytest.importorskip("llguidance")
 
+llguidance_forms = import_module("adapters._llguidance_forms")
+
 make = maker("llguidance", "Llguidance")
 start, holds = Tools(make).start, Tools(make).holds
 
@@ -230,6 +232,19 @@ def test_threads_and_lexers_do_not_change_the_language(options: dict[str, Any]) 
 def test_a_number_of_threads_that_is_none_is_an_option_that_is_wrong(threads: int) -> None:
     with pytest.raises(ValueError, match="threads is"):
         make(threads=threads)
+
+
+def test_a_text_without_a_token_for_a_byte_is_no_fault_of_the_library() -> None:
+    letters = [bytes([byte]) for byte in range(256) if byte != ord("~")]
+    vocabulary = Vocabulary("few", (*letters, b"hello", b""), (256,), {256: "</s>"})
+    adapter = make(vocabulary, loader="bytes")
+    matcher = adapter.compile(Grammar("choice", '["hello world ~ x", "hello you"]')).start()
+    for token in vocabulary.encode(b"hello worl"):
+        assert token in allowed(matcher, vocabulary) and matcher.accept_token(token)
+    assert allowed(matcher, vocabulary) == {vocabulary.ids_by_bytes[b"d"]}
+    form = llguidance_forms.TokenizerForm(vocabulary)
+    assert form("hello ~ x") == vocabulary.encode(b"hello  x")
+    assert form(b"hello x") == vocabulary.encode(b"hello x")
 
 
 def test_a_matcher_that_fails_says_so() -> None:

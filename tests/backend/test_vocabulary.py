@@ -569,6 +569,23 @@ def test_specials_beyond_the_models_width_are_cut_off(byte_level_folder: Path) -
 
 
 @pytest.mark.parametrize(
+    "config",
+    [
+        {"text_config": {"vocab_size": 333}},
+        {"vocab_size": 300, "text_config": {"vocab_size": 333}},
+        {"vocab_size": 333, "text_config": {"hidden_size": 8}},
+        {"thinker_config": {"text_config": {"vocab_size": 333}}, "talker_config": {"vocab_size": 300}},
+        {"llm_config": {"vocab_size": 333}, "vision_config": {"vocab_size": 300}},
+        {"language_config": {"vocab_size": 333}},
+        {"encoder": {"vocab_size": 300}, "decoder": {"vocab_size": 333}},
+    ],
+    ids=str,
+)
+def test_the_width_is_that_of_the_part_about_text(byte_level_folder: Path, config: dict[str, object]) -> None:
+    assert load_vocabulary(str(add_config(byte_level_folder, config=config))).size == 333
+
+
+@pytest.mark.parametrize(
     "files",
     [
         {"tokenizer_config": {"eos_token": {"content": "<end>"}}},
@@ -578,6 +595,7 @@ def test_specials_beyond_the_models_width_are_cut_off(byte_level_folder: Path) -
         {"config": {"eos_token_id": 276}},
         {"config": {"text_config": {"eos_token_id": [276, 0]}}},
         {"config": {"eos_token_id": 276, "text_config": {"eos_token_id": 0}}},
+        {"config": {"thinker_config": {"text_config": {"eos_token_id": 276}}}},
     ],
     ids=str,
 )

@@ -24,6 +24,10 @@ STANDARD = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cl
 EXTRA, OLD_EXTRA = "extra_special_tokens", "additional_special_tokens"
 """The keys of a list of further special tokens, or of a table of them by name."""
 
+OF_TEXT = ("thinker_config", "text_config", "llm_config", "language_config", "decoder")
+"""The keys under which a configuration has its part about text (Qwen's Omni, most, InternVL, DeepSeek-VL,
+pairs of an encoder and a decoder)."""
+
 TABLE = "added_tokens_decoder"
 """The table of added tokens in `tokenizer_config.json`. Where it stands transformers asks no older file."""
 
@@ -140,8 +144,7 @@ def ends_of_sequence(folder: Path, ids: dict[str, int]) -> tuple[int, ...]:
             piece = piece.get("content")
         if not ends and isinstance(piece, str) and piece in ids:
             ends = [ids[piece]]
-    config = read(folder / "config.json")
-    for document in (read(folder / "generation_config.json"), config, _of_text(config)):
+    for document in (read(folder / "generation_config.json"), *_parts(read(folder / "config.json"))):
         tokens = document.get("eos_token_id")
         listed = [
             token
@@ -159,18 +162,20 @@ def ends_of_sequence(folder: Path, ids: dict[str, int]) -> tuple[int, ...]:
 
 
 def model_width(folder: Path) -> int:
-    """Returns the width of the model's logits, 0 if the folder does not say."""
-    config = read(folder / "config.json")
-    width = config.get("vocab_size") or _of_text(config).get("vocab_size") or 0
+    """Returns the width of the model's logits, 0 if the folder does not say. The part about text goes first,
+    as in transformers: beside it stands the width of another model, or the same."""
+    parts = reversed(_parts(read(folder / "config.json")))
+    width = next(filter(None, (part.get("vocab_size") for part in parts)), 0)
     if not isinstance(width, int) or isinstance(width, bool) or width < 0:
         raise BadInput(f'{folder / "config.json"}: "vocab_size" is no whole number')
     return width
 
 
-def _of_text(config: dict[str, Any]) -> dict[str, Any]:
-    """Returns the part about text of the configuration of a model that takes more than text."""
-    of_text = config.get("text_config")
-    return of_text if isinstance(of_text, dict) else {}
+def _parts(config: dict[str, Any]) -> list[dict[str, Any]]:
+    """Returns the configuration, of a model that takes more than text its part about text, and that part's
+    own."""
+    of_text = next((config[key] for key in OF_TEXT if isinstance(config.get(key), dict)), None)
+    return [config] if of_text is None else [config, *_parts(of_text)]
 
 
 def read(path: Path) -> dict[str, Any]:
