@@ -19,8 +19,9 @@ is stored, written after each part. The records of `grammarbench decode` and `me
 cells are in DIR-records, those of the cell that runs in DIR/running.
 
 On a GPU the part `smoke` comes first (parts/gpu_smoke.py): what fails there ends the script before anything
-is spent. It tries what the cells that are to run need, and stores nothing; `smoke=0` leaves it out, `smoke`
-alone tries everything and makes nothing else. The shapes are 1b and 8b in bfloat16; on a CPU the shape is
+is spent. It tries what the cells that are to run need, and stores nothing; what takes too long is told
+and ends nothing. `smoke=0` leaves it out, with --anyway also a failure is only told, and `smoke` alone tries
+everything and makes nothing else. The shapes are 1b and 8b in bfloat16; on a CPU the shape is
 tiny in float32, which shows that the script works, and of speed nothing is judged. docs/gpu.md says how to
 bring this to a machine without a network. Exit code 1: a figure is worse than what was asked; 2: wrong input,
 or the smoke failed; 3: a part is not complete, or `smoke` alone did not come to its end.
@@ -166,6 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--within", type=not_negative, default=math.inf, help="the whole call ends within so many seconds"
     )
     parser.add_argument("--show", action="store_true")
+    parser.add_argument("--anyway", action="store_true", help="measure also where the smoke fails")
     parser.add_argument(
         "--cells",
         default="",
@@ -194,7 +196,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parts = dict.fromkeys(PARTS, wanted.seconds)
     names = [name for name in wanted.cells.split(",") if name]
     ends = BEGAN + wanted.within - POLITE - PAGE
-    all_tried = wanted.show or measure(parts, wanted.out, wanted.device, names, tried, ends)
+    all_tried = wanted.show or measure(parts, wanted.out, wanted.device, names, tried, ends, wanted.anyway)
     if only_tries:
         return OK if all_tried else INCOMPLETE
     return show(wanted.out, list(parts))
@@ -221,13 +223,14 @@ def measure(
     names: Sequence[str] = (),
     tried: float | None = None,
     ends: float = math.inf,
+    anyway: bool = False,
 ) -> bool:
     """Measures the parts, each for its seconds and none beyond `ends`; where cells are named, only those, by
     parts in the order in which these are first met among them. Before that, it tries on small shapes what
     they need (where there is no part, everything) for `tried` seconds, by default on CUDA alone, and returns
     whether all of this was tried that was to be. Raises BadInput where there is no such device or
     cell, where a cell is of none of the parts, where a backend is not to be had, where the folder holds
-    another device's results, where another process fills it, and where a try fails."""
+    another device's results, where another process fills it, and where a try fails (unless `anyway`)."""
     here = device_here()
     device = device or here
     if device == "cuda" and here != "cuda":
@@ -251,7 +254,7 @@ def measure(
         all_tried = True
         if seconds:
             needing = [known[name] for name in names] or open_cells(plan, out, wanted or list(PARTS))
-            all_tried = try_out(device, out, seconds, ends, needing)
+            all_tried = try_out(device, out, seconds, ends, needing, anyway)
         for part in wanted:
             began = time.monotonic()
             only = [known[name] for name in names if known[name].part == part]
@@ -269,10 +272,12 @@ def open_cells(plan: Plan, out: Path, parts: Sequence[str]) -> list[Cell]:
     return [cell for cell in every if cell.name in missing.get(cell.part, [cell.name])]
 
 
-def try_out(device: str, out: Path, seconds: float, ends: float, needing: Sequence[Cell]) -> bool:
+def try_out(
+    device: str, out: Path, seconds: float, ends: float, needing: Sequence[Cell], anyway: bool = False
+) -> bool:
     """Tries what the cells need on small shapes, in a process of its own, for so many seconds, and stores
     nothing. Returns whether all of it was tried and ended: what did not end or was not reached in that time
-    is told, and does not stop the others. Raises BadInput for what fails."""
+    is told, and does not stop the others. Raises BadInput for what fails, unless it is to go on `anyway`."""
     if not needing:
         return True
     limit = min(seconds + SMOKE_GRACE, ends - time.monotonic())
@@ -286,8 +291,11 @@ def try_out(device: str, out: Path, seconds: float, ends: float, needing: Sequen
     put_away(out, cell)
     if not failed(result):
         if result["untried"]:
-            print(f"  no time was left for {', '.join(result['untried'])}", flush=True)
+            print(f"  not known to work, for lack of time: {', '.join(result['untried'])}", flush=True)
         return not result["untried"]
+    if anyway and not result["error"].startswith(KILLED):
+        print(f"  {SMOKE} failed: {result['error']}; the cells are measured all the same", flush=True)
+        return False
     if not result["error"].startswith(KILLED):
         raise BadInput(f"{SMOKE}: {result['error']}; nothing was measured, and {SMOKE}=0 leaves this out")
     if not unended:

@@ -111,6 +111,8 @@ class Plan:
     """Bytes that the copy touches by which bandwidth is measured: more than any cache holds."""
     backends: tuple[str, ...] = BACKENDS
     kernel_backends: tuple[str, ...] = KERNEL_BACKENDS
+    own_alone: tuple[str, ...] = ()
+    """The backends of which no kernel is needed but the one that a cell of `decode` takes for its own."""
 
     def cells(self, part: str) -> list[Cell]:
         """Returns the cells of a part, in the order in which they are measured."""
@@ -118,19 +120,21 @@ class Plan:
 
     def needed_by(self, cells: Iterable[Cell]) -> Plan:
         """Returns the plan with those backends alone that the cells need: to decode with, and for their
-        kernels, which a cell of `decode` applies too."""
+        kernels, of which a cell of `decode` applies one too."""
         decode: set[str] = set()
         mask: set[str] = set()
+        own: set[str] = set()
         for cell in cells:
             if cell.part == "kernels":
                 mask |= {cell.backend} if cell.backend else {*self.kernel_backends}
             elif cell.kind != "floor":
                 decode |= {cell.backend} if cell.backend else {*self.backends}
-                mask |= {*self.backends} if cell.kind == "decode" else set()
+                own |= {*self.backends} if cell.kind == "decode" and self.own_kernel else set()
         return replace(
             self,
             backends=tuple(name for name in self.backends if name in decode),
-            kernel_backends=tuple(name for name in self.kernel_backends if name in mask),
+            kernel_backends=tuple(name for name in self.kernel_backends if name in mask | own),
+            own_alone=tuple(name for name in self.kernel_backends if name in own - mask),
         )
 
     def _kernels(self) -> Iterator[Cell]:
