@@ -246,6 +246,20 @@ def test_a_dead_end_is_found() -> None:
     ] and observation.allowed == 0
 
 
+@pytest.mark.parametrize(("byte", "found"), [(ord("~"), []), (0xFF, ["cannot_terminate"])])
+def test_a_dead_end_is_no_fault_where_the_vocabulary_may_lack_the_byte(byte: int, found: list[str]) -> None:
+    class WithoutTokens(Words):
+        def next_tokens(self) -> set[int]:
+            return super().next_tokens() - {ord("~")}
+
+    tokens = (*VOCABULARY.tokens[:byte], b"", *VOCABULARY.tokens[byte + 1 :])
+    vocabulary = replace(VOCABULARY, tokens=tokens, padding_tokens=frozenset({byte}))
+    grammar = Compiled(lambda: WithoutTokens([b"c~"]))
+    observation = walk(grammar, vocabulary, list(b"ca"), "bitmask", unwatched())
+    assert (observation.accepted, observation.stopped_at, observation.allowed) == (False, 1, 0)
+    assert [each.check for each in observation.findings] == found, "no text has the byte 0xFF"
+
+
 def test_the_bool_mask_is_walked_too() -> None:
     class Bool(Words):
         def fill_bool_mask(self, mask: Any) -> None:

@@ -102,6 +102,11 @@ class Vocabulary:
         return ids
 
     @cached_property
+    def spells_every_text(self) -> bool:
+        """Returns whether each byte of which UTF-8 is made is a token, so that no text lacks one."""
+        return all(bytes([byte]) in self.ids_by_bytes for byte in range(0xF5) if byte not in (0xC0, 0xC1))
+
+    @cached_property
     def longest_token(self) -> int:
         """Bytes of the longest plain-text token."""
         return max(map(len, self.ids_by_bytes), default=0)
