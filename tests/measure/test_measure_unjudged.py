@@ -294,9 +294,9 @@ def test_an_exported_ratio_without_the_slowest_cases_has_no_interval(tmp_path: P
     write_run(tmp_path, {OLD: {}, NEW: {}})
     slow_to_compile(tmp_path, ("speed1",))
     ratios = {one.arm: one for one in result_of(tmp_path).figures if one.name == "compile_ratio"}
-    assert ratios["a 1"].low is not None and ratios["a 1"].why == ""
-    assert ratios["b 1"].low is ratios["b 1"].high is None
-    assert ratios["b 1"].why == (
+    assert ratios["a 1 probe"].low is not None and ratios["a 1 probe"].why == ""
+    assert ratios["b 1 probe"].low is ratios["b 1 probe"].high is None
+    assert ratios["b 1 probe"].why == (
         "unproven: 1 case was measured in too few forks, because a compile takes over 2 s, and is not judged"
     )
 

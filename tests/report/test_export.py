@@ -178,7 +178,7 @@ def test_bencher_takes_it(tmp_path: Path) -> None:
     assert all(
         len(name) <= 1024 and all(len(measure) <= 64 for measure in each) for name, each in found.items()
     )
-    fill = found["toy 2 / speed"]["fill_ratio"]
+    fill = found["toy 2 tiny / speed"]["fill_ratio"]
     assert fill["lower_value"] <= fill["value"] <= fill["upper_value"] and fill["value"] == pytest.approx(
         1.2, rel=0.02
     )
@@ -208,20 +208,20 @@ def test_conformance_has_one_interval_on_every_surface(tmp_path: Path) -> None:
 def test_an_unproven_ratio_has_no_interval_and_says_why(copy: float, tmp_path: Path) -> None:
     """Where identical code does not come out as equal, `compare` and the page conclude nothing."""
     result = result_of(measured_run(tmp_path / "run", 1.2, copy=copy))
-    ratios = [one for one in result.figures if one.unit == "ratio" and one.arm == "toy 2"]
+    ratios = [one for one in result.figures if one.unit == "ratio" and one.arm == "toy 2 tiny"]
     assert {one.name for one in ratios} >= {"fill_ratio", "compile_ratio"}
     files = {path.name: path.read_text() for path in write(result, list(FORMS), tmp_path)}
     lines = list(csv.DictReader(files["figures.csv"].splitlines()))
     exported = json.loads(files["result.json"])["figures"]
-    bencher = json.loads(files["bencher.json"])["toy 2 / speed"]
-    (line,) = (line for line in lines if (line["arm"], line["name"]) == ("toy 2", "fill_ratio"))
-    (one,) = (one for one in exported if (one["arm"], one["name"]) == ("toy 2", "fill_ratio"))
+    bencher = json.loads(files["bencher.json"])["toy 2 tiny / speed"]
+    (line,) = (line for line in lines if (line["arm"], line["name"]) == ("toy 2 tiny", "fill_ratio"))
+    (one,) = (one for one in exported if (one["arm"], one["name"]) == ("toy 2 tiny", "fill_ratio"))
     why = "unproven: two arms of identical code were not equivalent here" if copy > 1 else ""
     assert one["why"] == line["why"] == why
     assert (one["low"] is None) == (line["low"] == "") == ("lower_value" not in bencher["fill_ratio"])
     assert (one["low"] is None) == bool(why) and float(line["value"]) == pytest.approx(1.2, rel=0.02)
     assert (f"| 1.2 | {why} | lower |" in files["tables.md"]) == bool(why)
-    reference = next(one for one in result.figures if (one.arm, one.name) == ("toy 1", "fill_ratio"))
+    reference = next(one for one in result.figures if (one.arm, one.name) == ("toy 1 tiny", "fill_ratio"))
     assert (reference.value, reference.low, reference.high, reference.why) == (1, 1, 1, "")
 
 
@@ -230,7 +230,7 @@ def test_a_dashboard_is_told_what_a_ratio_comes_from_and_that_it_is_unproven(tmp
     result = result_of(measured_run(tmp_path / "run", 1.2, copy=1.3, families=families))
     smaller, bigger = write(result, ["benchmark-action"], tmp_path)
     said = {one["name"]: one for path in (smaller, bigger) for one in json.loads(path.read_text())}
-    ratio = said["toy 2 / all / fill, ratio to toy==1"]
+    ratio = said["toy 2 tiny / all / fill, ratio to toy==1"]
     assert "range" not in ratio and ratio["extra"].startswith("from 5 forks; unproven: two arms of identical")
     assert said[f"{result.arms[0].name} / all / Under-constrained"]["extra"] == "from 2 cases"
 
@@ -242,8 +242,24 @@ def test_ratios_over_all_cases_are_headline_figures(families: list[str], family:
     found = {(one.name, one.family) for one in result.figures if one.headline and one.unit == "ratio"}
     assert found == {("compile_ratio", family), ("fill_ratio", family)}
     files = {path.name: path.read_text() for path in write(result, ["summary", "benchmark-action"], tmp_path)}
-    assert f"| toy 2 | {family} | fill, ratio to toy==1 |" in files["summary.md"]
-    assert f'"toy 2 / {family} / fill, ratio to toy==1"' in files["benchmark-smaller-is-better.json"]
+    assert f"| toy 2 tiny | {family} | fill, ratio to toy==1 |" in files["summary.md"]
+    assert f'"toy 2 tiny / {family} / fill, ratio to toy==1"' in files["benchmark-smaller-is-better.json"]
+
+
+def test_measured_figures_are_of_the_arms_whose_rows_they_are(tmp_path: Path) -> None:
+    """They were of arms that no list names, so JUnit had none of them, and a dashboard two names for one
+    arm."""
+    result = result_of(measured_run(tmp_path / "run", 1.2, families=["first", "other"]))
+    assert {one.arm for one in result.figures} == {arm.name for arm in result.arms}
+    (path,) = write(result, ["junit"], tmp_path)
+    told = [
+        {one.name: one.value for one in suite.properties()}  # type: ignore[no-untyped-call]
+        for suite in JUnitXml.fromfile(str(path))
+        if suite.name != "gate"
+    ]
+    ratios = {one.arm: one.value for one in result.figures if (one.name, one.family) == ("fill_ratio", "all")}
+    assert [one["all_suites_fill_ratio"] for one in told] == [repr(ratios[arm.name]) for arm in result.arms]
+    assert all("fill_ratio" in one for one in told), "the suite's own"
 
 
 def test_nanoseconds_say_of_how_many_cases_they_are_the_mean(tmp_path: Path) -> None:
@@ -252,8 +268,8 @@ def test_nanoseconds_say_of_how_many_cases_they_are_the_mean(tmp_path: Path) -> 
     result = result_of(measured_run(tmp_path / "run", 1.2, cases=3, unsolved=unsolved))
     said = {one.arm: (one.title, one.values) for one in result.figures if one.name == "compile_ns"}
     assert said == {
-        "toy 1": ("compile, geometric mean over its 3 cases", 3),
-        "toy 2": ("compile, geometric mean over its 2 cases", 2),
+        "toy 1 tiny": ("compile, geometric mean over its 3 cases", 3),
+        "toy 2 tiny": ("compile, geometric mean over its 2 cases", 2),
     }
 
 

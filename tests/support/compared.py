@@ -52,5 +52,5 @@ def measured_run(folder: Path, head: float, changed: dict[str, Any] | None = Non
         HEAD: steady(head, seed=2),
         COPY: steady(options.pop("copy", 1), seed=3),
     }
-    write_measurement(folder, arms, **options)
+    write_measurement(folder, arms, vocabulary="tiny", **options)  # that of the rows
     return folder

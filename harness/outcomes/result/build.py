@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from harness.backend.arm import arm_names, full_name, pinned
+from harness.backend.arm import arm_names, full_name
 from harness.measure.figures import ALL
 from harness.measure.record import Recorded, has_measurement, read_measurement
 from harness.measure.statistics import share_bounds
@@ -238,7 +238,7 @@ def _measured(recorded: Recorded) -> Iterator[Figure]:
     # Cases of one family are all cases, and then there is no family of all.
     is_single = len({entry.family for entry, _ in found}) == 1
     for entry, compared in found:
-        arm = f"{pinned(entry, '')} {entry.version}"
+        arm = full_name(Arm("", entry.backend, entry.version, entry.options, recorded.measurement.vocabulary))
         what = entry.metric.replace("_", " ")
         yield Figure(
             arm,

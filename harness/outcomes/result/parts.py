@@ -15,7 +15,7 @@ Kind = Literal["worse", "better", "other"]
 
 @dataclass(frozen=True)
 class Arm:
-    """A backend with its options, on one vocabulary (empty for a measured arm's own)."""
+    """A backend with its options, on one vocabulary."""
 
     name: str
     backend: str
