@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.backend.arm import version_key
-from harness.measure.estimate import conclude
+from harness.measure.estimate import Comparison, LogRatios, conclude, log_ratios, per_fork
 from harness.measure.figures import Figures
 from harness.measure.record import Recorded, read_measurement
+from harness.measure.statistics import interval
+from harness.text import counted
 
 NO_BASELINE = "no baseline"
 
@@ -38,13 +40,45 @@ def ratio_lines(base: Path, head: Path) -> Iterator[tuple[str, str]]:
         return
     reference = new.measurement.reference.name
     before = {
-        (comparison.head, comparison.metric, comparison.family): comparison.found.ratio
+        (comparison.head, comparison.metric, comparison.family): comparison
         for comparison in conclude(old)
         if comparison.base == reference
     }
     for comparison in conclude(new):
         was = before.get((comparison.head, comparison.metric, comparison.family))
         if comparison.base == reference and was is not None and comparison.head in new.arms:
-            now = comparison.found.ratio
-            span = f"{was:.3f} -> {now:.3f} of {reference} ({now / was - 1:+.1%})"
-            yield comparison.head, f"{comparison.metric} {comparison.family}: {span}"
+            yield (
+                comparison.head,
+                f"{comparison.metric} {comparison.family}: {_change(old, was, new, comparison)}",
+            )
+
+
+def _change(old: Figures, was: Comparison, new: Figures, now: Comparison) -> str:
+    """Returns the ratios of both runs, over the cases that are judged in both: over others they would change
+    though no time did."""
+    ratios = [
+        log_ratios(figures, one.metric, one.base, one.head, _cases(figures, one.family))
+        for figures, one in ((old, was), (new, now))
+    ]
+    judged = [set().union(*of_run.values()) for of_run in ratios]
+    shared = judged[0] & judged[1]
+    if not shared:
+        return "not compared, no case is judged in both runs"
+    then, later = (interval(per_fork(_only(of_run, shared))).ratio for of_run in ratios)
+    change = f"{then:.3f} -> {later:.3f} of {now.base} ({later / then - 1:+.1%})"
+    if judged[0] != judged[1]:
+        numbers = " and ".join(f"{len(cases)}" for cases in judged)
+        change += f", over {counted(len(shared), 'case')} judged in both runs, of {numbers}"
+    runs = [run for run, one in (("before", was), ("now", now)) if one.verdict == "unproven" or one.unjudged]
+    return change + (f", unproven {' and '.join(runs)}" if runs else "")
+
+
+def _cases(figures: Figures, family: str) -> list[str]:
+    return [trace.case_id for trace in figures.families[family]]
+
+
+def _only(ratios: LogRatios, cases: set[str]) -> LogRatios:
+    return {
+        fork: {case: of_case for case, of_case in of_fork.items() if case in cases}
+        for fork, of_fork in ratios.items()
+    }

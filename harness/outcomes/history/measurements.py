@@ -22,7 +22,7 @@ from typing import Any
 from harness.backend.arm import pinned
 from harness.backend.environments.releases import release
 from harness.errors import BadInput, Incomplete
-from harness.measure.estimate import Comparison, compare, is_proven
+from harness.measure.estimate import Comparison, compare, is_proven, log_ratios
 from harness.measure.figures import METRICS, Figures
 from harness.measure.record import Recorded, read_measurement
 from harness.measure.statistics import geometric_mean
@@ -57,6 +57,10 @@ class Entry:
     forks: int
     """On how many forks the ratio rests."""
     proven: bool
+    ratio_cases: int = 0
+    """On how many cases the ratio rests: those that both arms solve and that are judged; 0 in older files."""
+    ratio_digest: str = ""
+    """The digest of which these are; empty in older files, and for the reference itself."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,11 @@ class Series:
         return all(
             entry.ratio == entry.low == entry.high == 1 for entry in self.entries
         ) and last.reference.startswith(f"{last.backend}==")
+
+    @property
+    def is_over_other_cases(self) -> bool:
+        """Has it runs whose ratio is over other cases than that of the last one, and not held against it?"""
+        return any(not is_alike(entry, self.entries[-1]) for entry in self.entries)
 
 
 def compared_entries(recorded: Recorded) -> list[tuple[Entry, Comparison | None]]:
@@ -113,6 +122,7 @@ def compared_entries(recorded: Recorded) -> list[tuple[Entry, Comparison | None]
                 if not values or (ratio is None and name != reference.name):
                     continue
                 arm = arms[name]
+                rests_on = [] if ratio is None else _judged_cases(figures, ratio)
                 entries.append(
                     (
                         Entry(
@@ -131,6 +141,8 @@ def compared_entries(recorded: Recorded) -> list[tuple[Entry, Comparison | None]
                             high=ratio.found.high if ratio else 1.0,
                             forks=ratio.found.forks if ratio else len(figures.forks),
                             proven=proven and (ratio is None or _is_judged(ratio)),
+                            ratio_cases=len(rests_on) if ratio else len(values),
+                            ratio_digest=_digest("\n".join(rests_on)) if ratio else "",
                         ),
                         ratio,
                     )
@@ -142,6 +154,17 @@ def _is_judged(ratio: Comparison) -> bool:
     """Returns whether every case that both arms solve is judged, and by the figures of identical code. The
     others may be those that became slow, and which they are may change from run to run."""
     return not ratio.unjudged and not math.isnan(ratio.floor)
+
+
+def _judged_cases(figures: Figures, ratio: Comparison) -> list[str]:
+    """Returns the cases on which the ratio rests, by their ids."""
+    cases = [trace.case_id for trace in figures.families[ratio.family]]
+    judged = log_ratios(figures, ratio.metric, ratio.base, ratio.head, cases)
+    return sorted(set().union(*judged.values()))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def _full(backend: str, version: str, options: str) -> str:
@@ -173,8 +196,7 @@ def safe_name(text: str) -> str:
     digest."""
     if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._=+-]{0,79}", text):
         return text
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{re.sub(r'[^A-Za-z0-9=+]+', '-', text[:60]).strip('-=+') or 'name'}-{digest}"
+    return f"{re.sub(r'[^A-Za-z0-9=+]+', '-', text[:60]).strip('-=+') or 'name'}-{_digest(text)}"
 
 
 def refuse_no_folder(history: Path) -> None:
@@ -226,14 +248,34 @@ def series(entries: Iterable[Entry]) -> list[Series]:
     for key, group in groups.items():
         for beside, track in _tracks(group).items():
             spliced = splice(track, entries)
-            # A run that proves nothing is shown, and neither makes a baseline nor an alert.
-            judged = [number for number, entry in enumerate(spliced) if is_sound(entry)]
-            ratios = [spliced[number].ratio for number in judged]
-            its_events = tuple(
-                replace(event, since=judged[event.since], at=judged[event.at]) for event in events(ratios)
-            )
-            all_series.append(Series(*key, beside, tuple(spliced), its_events, state(ratios)))
+            all_series.append(Series(*key, beside, tuple(spliced), *_judged(spliced)))
     return all_series
+
+
+def _judged(entries: Sequence[Entry]) -> tuple[tuple[Event, ...], State]:
+    """Returns what the alert rule says, and of the last entry.
+
+    An entry is held only against those over the same cases, as a ratio over others changes though no time
+    does; and a run that proves nothing is shown, and neither makes a baseline nor an alert.
+    """
+    found: set[Event] = set()
+    for one in {entry.ratio_digest: entry for entry in entries}.values():
+        alike = _held_against(entries, one)
+        ratios = [entries[place].ratio for place in alike]
+        found |= {replace(event, since=alike[event.since], at=alike[event.at]) for event in events(ratios)}
+    ratios = [entries[place].ratio for place in _held_against(entries, entries[-1])]
+    return tuple(sorted(found, key=lambda event: (event.at, event.since))), state(ratios)
+
+
+def _held_against(entries: Sequence[Entry], one: Entry) -> list[int]:
+    """Returns the places of the entries of one kind, of which something may be concluded."""
+    return [place for place, entry in enumerate(entries) if is_sound(entry) and is_alike(entry, one)]
+
+
+def is_alike(entry: Entry, other: Entry) -> bool:
+    """Returns whether the ratio of the entry may be held against the other's: both are over the same cases,
+    as far as is known of the entry."""
+    return entry.ratio_digest in ("", other.ratio_digest)
 
 
 def _tracks(group: Iterable[Entry]) -> dict[str, list[Entry]]:
@@ -300,10 +342,12 @@ def measurements_text(history: Path) -> str:
         runs = len({entry.run for entry in entries})
         lines.append(f"hardware {hardware}, workload {workload}: {counted(runs, 'run')}")
         rest: dict[str, Counter[str]] = {}
+        others: Counter[str] = Counter()
         for one_series in sorted(series(entries), key=lambda one: one.state):
             last = one_series.entries[-1]
             beside = " beside newer ones" if one_series.beside else ""
             name = f"{pinned(one_series, '')} {last.version}{beside}"
+            others[name] += one_series.is_over_other_cases
             if one_series.state in ("alert", "better"):
                 lines.append(f"  {one_series.state:7} {name}: {one_series.metric} {one_series.family}")
                 runs_of_it = counted(len(one_series.entries), "run")
@@ -313,6 +357,10 @@ def measurements_text(history: Path) -> str:
         for name, states in rest.items():
             figures = ", ".join(f"{counted(count, 'figure')} {state}" for state, count in states.items())
             lines.append(f"  {name}: {figures}")
+        for name, count in (+others).items():
+            lines.append(
+                f"  {name}: {counted(count, 'figure')} not held against earlier runs over other cases"
+            )
     return "\n".join(lines)
 
 
