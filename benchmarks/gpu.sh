@@ -75,10 +75,10 @@ install() {
   export PYTHONPATH="$own:$site${PYTHONPATH:+:$PYTHONPATH}"
 }
 
-# Refuses wheels that the GPU's machine cannot install, or that are of other versions of the backends than the
-# results in the folder, and says what was compared: before anything is installed, here or there.
+# Refuses wheels that the machine with this Python and processor cannot install, and results in the folder that
+# the call cannot go on with, and says what was compared: before anything is installed, here or there.
 check() {
-  "$python" -P "$root/benchmarks/parts/gpu_wheels.py" "$1" "$2" "$3" "${packages[@]}" || exit 2
+  "$python" -P "$root/benchmarks/parts/gpu_wheels.py" "$wheels" "$out" "$on" "$1" "$2" "${packages[@]}" || exit 2
 }
 
 # Says what is missing, and the hint, before anything is imported.
@@ -103,7 +103,7 @@ if [[ ${1:-} == check ]]; then
   only_check=yes
   shift
 fi
-wheels='' out=$root/results/runs/gpu within='' rest=() device=(--device cuda)
+wheels='' out=$root/results/runs/gpu within='' rest=() on=cuda device=(--device cuda)
 while (($#)); do
   case $1 in --wheels=* | --out=* | --within=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;; esac
   case $1 in
@@ -117,18 +117,26 @@ while (($#)); do
       within=$2
       shift 2
       ;;
-    --device | --device=* | --show) device=() && rest+=("$1") && shift ;;
+    --device)
+      [[ -n ${2:-} ]] || wrong "--device needs cuda or cpu"
+      on=$2 device=() && rest+=("$1" "$2") && shift 2
+      ;;
+    --device=*) on=${1#*=} device=() && rest+=("$1") && shift ;;
+    --show) device=() && rest+=("$1") && shift ;;
     -h | --help) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit ;;
     *) rest+=("$1"); shift ;;
   esac
 done
 if [[ -n $only_check ]]; then
   [[ -n $wheels ]] || wrong "check needs --wheels and --out"
-  check "$wheels" "$out" "${PYTHON_OF_WHEELS:-3.12}"
+  check "${PYTHON_OF_WHEELS:-3.12}" x86_64
   exit
 fi
-[[ -z $wheels || " ${rest[*]} " == *" --show "* ]] \
-  || check "$wheels" "$out" "$("$python" -Pc 'import sys; print("%d.%d" % sys.version_info[:2])')"
+if [[ -n $wheels && " ${rest[*]} " != *" --show "* ]]; then
+  here=$("$python" -Pc 'import platform, sys; print("%d.%d" % sys.version_info[:2], platform.machine())') \
+    || wrong "$python does not run"
+  check "${here% *}" "${here#* }"
+fi
 look "install it there" torch transformers numpy
 [[ -z $wheels ]] || install "$wheels"
 look "give --wheels, or install the project there" harness xgrammar llguidance pyperf

@@ -15,6 +15,11 @@ PARTS = {
 }
 """The parts by name, in the order in which they are measured, and what each measures."""
 
+FORMAT = 1
+"""The version of a part's file."""
+SAME = {"device": "another device", "torch": "another torch", "versions": "other versions"}
+"""The fields that must be the same in all files of a folder, and the words for a file where one is not."""
+
 SMOKE, SMOKE_SECONDS = "smoke", 40.0
 """The name of the part that stores nothing, and for how many seconds it tries one step after the other."""
 

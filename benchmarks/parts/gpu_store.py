@@ -11,15 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from gpu_machine import environment
-from gpu_plan import PARTS, Plan, plan_of
+from gpu_plan import FORMAT, PARTS, SAME, Plan, plan_of
 
 from harness.errors import BadInput
 from harness.rows.folder import now
 from harness.whole_files import write_whole
-
-FORMAT = 1
-SAME = {"device": "another device", "torch": "another torch", "versions": "other versions"}
-"""The fields that must be the same in all files of a folder, and the words for a file where one is not."""
 
 
 @dataclass(eq=False)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from gpu_records import ENVIRONMENT, store
@@ -15,6 +17,7 @@ from places import ROOT
 from harness.errors import BAD_INPUT, OK
 
 SCRIPT = ROOT / "benchmarks" / "gpu.sh"
+MACHINE = platform.machine()
 HERE = f"{sys.version_info.major}{sys.version_info.minor}"
 (NAMED,) = re.findall(r"^packages=\(\n(.+?)\n\)", SCRIPT.read_text("utf-8"), re.MULTILINE | re.DOTALL)
 PROJECTS = [name.replace("-", "_") for name in NAMED.split()]
@@ -28,7 +31,7 @@ def shell(*arguments: object, **environment: str) -> subprocess.CompletedProcess
     )
 
 
-def wheels_in(folder: Path, *others: str, tag: str = f"cp{HERE}-abi3-manylinux_2_28_x86_64") -> Path:
+def wheels_in(folder: Path, *others: str, tag: str = f"cp{HERE}-abi3-manylinux_2_28_{MACHINE}") -> Path:
     """Returns the folder, filled with empty wheels: the others, as `name-version` or whole, and version 9 of
     each project that none of them is of."""
     folder.mkdir()
@@ -45,6 +48,7 @@ def wheels_in(folder: Path, *others: str, tag: str = f"cp{HERE}-abi3-manylinux_2
         (["--out"], "--out needs a folder"),
         (["--within", "soon"], "--within needs a number of seconds"),
         (["--within=soon"], "--within needs a number of seconds"),
+        (["--device"], "--device needs cuda or cpu"),
         (["check", "--out", "here"], "check needs --wheels and --out"),
         (["check", "--wheels", "/nowhere", "--out", "here"], "/nowhere holds no wheel"),
         (["--wheels", "/nowhere", "share"], "/nowhere holds no wheel"),
@@ -67,16 +71,17 @@ def test_wheels_of_other_versions_than_a_folder_has_are_refused_before_anything_
     wheels = wheels_in(tmp_path / "wheels", *map("-".join, versions.items()))
     out = tmp_path / "out"
     out.mkdir()
-    monkeypatch.setitem(ENVIRONMENT, "versions", {"xgrammar": "1", "outlines-core": "2", "llguidance": ""})
+    monkeypatch.setitem(ENVIRONMENT, "versions", {"xgrammar": "1", "outlines-core": "2", "llguidance": "7"})
     store("share", {}, path=out / "share.json").save()
-    (out / "decode.json").write_text("[]")
+    (out / "notes.json").write_text("[]")
     done = shell(*arguments, "--wheels", wheels, "--out", out, PYTHON_OF_WHEELS=f"{HERE[0]}.{HERE[1:]}")
     said = f"share.json is of {name.replace('_', '-')}"
     assert (said in done.stderr) is not fits
     if not fits:
         assert done.returncode == BAD_INPUT and len(done.stderr.splitlines()) == 1
         return
-    told = "share.json of the same backends (torch 2, xgrammar 1, outlines-core 2)\n"
+    versions = "torch 2, xgrammar 1, outlines-core 2, llguidance 7"
+    told = f"share.json of made up and of the same backends ({versions})\n"
     assert done.stdout.endswith(told) and f"{len(PROJECTS)} wheels for Python" in done.stdout
     if arguments == ["check"]:
         assert done.returncode == OK and not done.stderr
@@ -101,6 +106,13 @@ def test_wheels_of_other_versions_than_a_folder_has_are_refused_before_anything_
         (["xgrammar-9-py38-none-any.whl", "rpds_py-9-cp312-cp312.cp312t-any.whl"], "py3-none-any", ""),
         (["xgrammar-9-py313-none-any.whl"], "py3-none-any", "py313-none-any.whl is not for Python 3.12"),
         (["xgrammar-9-cp312-cp312t-any.whl"], "py3-none-any", "cp312t-any.whl is not for Python 3.12"),
+        (
+            ["xgrammar-9-cp312-cp312-manylinux_2_28_aarch64.whl"],
+            "py3-none-any",
+            "aarch64.whl is not for Linux on x86_64; remove them",
+        ),
+        (["xgrammar-9-cp312-cp312-musllinux_1_2_x86_64.whl"], "py3-none-any", "is not for Linux on x86_64"),
+        (["xgrammar-9-cp312-cp312-manylinux_2_17_x86_64.manylinux2014_x86_64.whl"], "py3-none-any", ""),
     ],
 )
 def test_wheels_that_the_other_machine_cannot_install_are_refused(
@@ -117,6 +129,63 @@ def test_wheels_that_the_other_machine_cannot_install_are_refused(
     if not says:
         done = shell("check", "--wheels", wheels, "--out", tmp_path / "out")
         assert done.stdout.endswith("out holds no part yet\n")
+
+
+def held_by(out: Path, changed: dict[str, dict[str, Any]]) -> None:
+    """Fills the folder with parts whose environment, or whose kind of device, is changed so."""
+    out.mkdir()
+    for part, other in changed.items():
+        environment = ENVIRONMENT | {"versions": {"xgrammar": "9"}} | other
+        held = store(part, {}, environment.pop("kind", "cuda"), out / f"{part}.json")
+        held.environment = environment
+        held.save()
+
+
+@pytest.mark.parametrize(
+    ("changed", "arguments", "says"),
+    [
+        ({"decode": {}, "cold": {}}, [], ""),
+        ({"decode": {"kind": "cpu"}}, [], "decode.json is of --device cpu, and --device cuda is asked for"),
+        ({"decode": {"kind": "cpu"}}, ["--device", "cpu"], ""),
+        ({"decode": {"kind": "cpu"}}, ["--device=cpu"], ""),
+        ({"decode": {}}, ["--device", "cpu"], "decode.json is of --device cuda, and --device cpu is"),
+        (
+            {"decode": {}, "cold": {"device": "an H100"}},
+            [],
+            "cold.json is of another device (an H100, in decode.json made up)",
+        ),
+        ({"decode": {}, "cold": {"torch": "3"}}, [], "cold.json is of another torch (3, in decode.json 2)"),
+        (
+            {"decode": {}, "cold": {"versions": {"xgrammar": "9", "x": "1"}}},
+            [],
+            "cold.json is of other versions (",
+        ),
+        ({"decode": {"versions": {"xgrammar": ""}}}, [], "decode.json is of xgrammar none, and "),
+    ],
+)
+def test_a_folder_that_the_call_would_refuse_is_refused_before_the_machine_is_lent(
+    changed: dict[str, dict[str, Any]], arguments: list[str], says: str, tmp_path: Path
+) -> None:
+    wheels, out = wheels_in(tmp_path / "wheels", tag="py3-none-any"), tmp_path / "out"
+    held_by(out, changed)
+    done = shell("check", "--wheels", wheels, "--out", out, *arguments)
+    assert done.returncode == (BAD_INPUT if says else OK), done.stderr
+    assert says in done.stderr and len(done.stderr.splitlines()) == bool(says)
+    assert bool(says) or ".json of made up and of the same backends (torch 2, xgrammar 9)\n" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "torn", ["[]", "{", '{"format": 1, "part": "cold", "environment": {"versions": {}}}']
+)
+def test_a_torn_part_is_refused_before_the_machine_is_lent(torn: str, tmp_path: Path) -> None:
+    wheels, out = wheels_in(tmp_path / "wheels", tag="py3-none-any"), tmp_path / "out"
+    held_by(out, {"decode": {}})
+    (out / "cold.json").write_text(torn)
+    done = shell("check", "--wheels", wheels, "--out", out)
+    assert done.returncode == BAD_INPUT and len(done.stderr.splitlines()) == 1
+    assert (
+        "cold.json is no file of benchmarks/gpu.py (" in done.stderr and "give another --out" in done.stderr
+    )
 
 
 def test_a_project_without_a_wheel_is_missed_before_the_machine_is_lent(tmp_path: Path) -> None:
