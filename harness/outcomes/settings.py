@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 
@@ -18,6 +19,27 @@ def differing(then: str, now: str, settings: Iterable[tuple[str, object, object]
 def digests(vocabularies: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Returns the digests of a run's vocabularies, by name."""
     return {name: str(one["sha256"]) for name, one in vocabularies.items() if "sha256" in one}
+
+
+def moved_vocabularies(
+    before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
+) -> dict[str, str]:
+    """Returns the vocabularies of the later run that the earlier one read from another path, by their later
+    names, each with its earlier one: a checkout of its own has the same tokenizer elsewhere."""
+    was, now = (_paths_alone(one, other) for one, other in ((before, after), (after, before)))
+    return {now[key][0]: was[key][0] for key in now if len(now[key]) == len(was.get(key, ())) == 1}
+
+
+def _paths_alone(
+    mine: Mapping[str, Mapping[str, Any]], others: Mapping[str, Mapping[str, Any]]
+) -> dict[tuple[str, str], list[str]]:
+    """Returns the names that are paths and that the other run does not have, by their kind and digest."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for name, digest in digests(mine).items():
+        kind, _, source = name.partition(":")
+        if name not in others and Path(source).is_absolute():
+            found.setdefault((kind, digest), []).append(name)
+    return found
 
 
 def other_vocabularies(then: str, now: str, before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:

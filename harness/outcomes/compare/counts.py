@@ -12,6 +12,7 @@ from harness.errors import BadInput
 from harness.measure.record import Recorded, Trace, digest_of
 from harness.outcomes.compare.sides import Side, SideKey, Told
 from harness.outcomes.differences import case_key
+from harness.outcomes.settings import moved_vocabularies
 from harness.rows.store import read_info
 from harness.text import counted, one_line
 
@@ -46,7 +47,11 @@ def compared_counts(base: Side, head: Side) -> tuple[tuple[Counted, ...], str]:
     in how many cases nothing is compared, because their texts are not known to be the same; empty if there is
     none."""
     old, new = base.recorded, head.recorded
-    if old is None or new is None or old.measurement.vocabulary != new.measurement.vocabulary:
+    if old is None or new is None:
+        return (), ""
+    known = (read_info(side.folder).vocabularies for side in (base, head))
+    name = new.measurement.vocabulary
+    if old.measurement.vocabulary != moved_vocabularies(*known).get(name, name):
         return (), ""
     others, before = other_texts(old, new), counts_of(old, base.name)
     uncompared = others & before.keys() & _lines_of(new, head.name).keys()

@@ -24,6 +24,7 @@ from harness.outcomes.compare.times import ratio_lines
 from harness.outcomes.differences import POLICY, Differences, differences_of
 from harness.outcomes.expected import states_in_words
 from harness.outcomes.gate import Gate
+from harness.outcomes.settings import moved_vocabularies
 from harness.rows.sample import cases_left_out
 from harness.rows.store import read_info
 from harness.text import counted
@@ -135,7 +136,8 @@ def compare_runs(base: Path, head: Path, *, gates: bool = False) -> list[Pair]:
         raise BadInput(f"{base} and {head} have no backend with the same options in common")
     refuse_other_settings(base, head, gates=gates)
     lines = list(ratio_lines(base, head)) if has_measurement(base) and has_measurement(head) else []
-    told = read_told(side for pair in shared for side in pair)
+    moved = moved_vocabularies(read_info(base).vocabularies, read_info(head).vocabularies)
+    told = read_told((side for pair in shared for side in pair), {head: moved})
     return [
         _pair(before, after, told, [], [line for name, line in lines if name in ("", after.name)])
         for before, after in shared

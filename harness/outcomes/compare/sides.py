@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.backend.arm import Arm, arm_names, version_key, with_version
@@ -64,15 +64,20 @@ class Told:
     """The rows with counts of passes."""
 
 
-def read_told(sides: Iterable[Side]) -> dict[SideKey, Told]:
-    """Returns what the rows of these arms tell, by the keys of the sides; reads each run once. Raises
-    BadInput."""
+def read_told(
+    sides: Iterable[Side], moved: Mapping[Path, Mapping[str, str]] | None = None
+) -> dict[SideKey, Told]:
+    """Returns what the rows of these arms tell, by the keys of the sides; reads each run once. The
+    vocabularies of a run that are `moved` have their names of the other run. Raises BadInput."""
     told = {side.key: Told() for side in sides}
     for folder in dict.fromkeys(folder for folder, _ in told):
+        names = (moved or {}).get(folder, {})
         for row in read_rows(folder):
             of = told.get((folder, row.version_key))
             if of is None:
                 continue
+            if row.vocabulary in names:
+                row = replace(row, vocabulary=names[row.vocabulary])
             add_outcome(of.outcomes, row)
             if row.counted:
                 of.counted.append(row)
