@@ -233,6 +233,7 @@ def test_a_gguf_file_that_cannot_be_read_is_one_clear_line(
     tmp_path: Path, changed: dict[str, object], message: str
 ) -> None:
     assert load_vocabulary(str(write_gguf(tmp_path / "whole.gguf", WHOLE))).encode(b"ab") == [2]
+    assert load_vocabulary(str(write_gguf(tmp_path / "CAPITALS.GGUF", WHOLE))).encode(b"ab") == [2]
     with pytest.raises(BadInput) as caught:
         load_vocabulary(str(write_gguf(tmp_path / "changed.gguf", WHOLE | changed)))
     assert message in str(caught.value) and "\n" not in str(caught.value)

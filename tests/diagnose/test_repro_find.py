@@ -45,6 +45,32 @@ def test_an_instance_that_fails_with_one_vocabulary_is_shown_with_that(tmp_path:
     assert (asked.row.vocabulary, asked.row.accepted) == ("probe", True), "it is shown, failing or not"
 
 
+def test_a_vocabulary_is_named_as_run_takes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "my" / "tokenizer"
+    folder.mkdir(parents=True)
+    (folder / "tokenizer.json").write_text("{}")
+    (tmp_path / "ranks.GGUF").write_text("")
+    names = {"probe": "probe", "folder": f"hf:{folder}", "file": f"gguf:{tmp_path / 'ranks.GGUF'}"}
+    rows = [row(0, OUTLINES, 1, vocabulary=name) for name in names.values()]
+    known = {name: {"size": 300, "sha256": "ab" * 32} for name in names.values()}
+    info = replace(synthetic.info((OUTLINES,)), vocabularies=known)
+    run = synthetic.write_run(tmp_path / "run", [[(one, b"")] for one in rows], info, [("mine", CASES[0])])
+    monkeypatch.chdir(tmp_path)
+    for given, name in (
+        ("PROBE", "probe"),
+        ("my/tokenizer", "folder"),
+        ("./my/tokenizer", "folder"),
+        ("hf:my/tokenizer", "folder"),
+        ("my/tokenizer/tokenizer.json", "folder"),
+        ("ranks.GGUF", "file"),
+    ):
+        found = find_failure(run, STAR, "outlines-core", given, 1)
+        assert found.row.vocabulary == names[name], given
+    for other in ("bytes", "no/such", "hf:no/such", "my"):
+        with pytest.raises(BadInput, match="has no vocabulary"):
+            find_failure(run, STAR, "outlines-core", other, 1)
+
+
 def test_a_finding_of_a_check_is_found_by_its_instance(tmp_path: Path) -> None:
     rows = [row(0, OUTLINES, 0), row(0, OUTLINES, 1), checked("probe", WRONG)]
     run = a_run(tmp_path, rows)

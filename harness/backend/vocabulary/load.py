@@ -11,6 +11,7 @@ from harness.backend.vocabulary.families import FAMILIES
 from harness.backend.vocabulary.fetched import load_family, require_fetched
 from harness.backend.vocabulary.model import Vocabulary, byte_vocabulary
 from harness.errors import BadInput, did_you_mean
+from harness.paths import expanded
 
 KINDS = ("hf", "tiktoken", "gguf")
 """What may stand in front of a colon: how the source behind it is read."""
@@ -45,6 +46,19 @@ def prepare_vocabulary(name: str) -> str:
     if kind == "family":
         require_fetched(FAMILIES[source])
     return source
+
+
+def recorded_name(name: str) -> str:
+    """Returns the name under which a run records the vocabulary, as `prepare_vocabulary` does, but loads and
+    downloads nothing. Raises BadInput for a name that is of no kind."""
+    kind, source = vocabulary_kind(name)
+    if kind not in KINDS:
+        return source
+    path = expanded(source)
+    if kind == "hf" and path.name == "tokenizer.json" and path.is_file():
+        path = path.parent
+    is_here = path.is_dir() if kind == "hf" else path.is_file()
+    return f"{kind}:{path.absolute() if is_here else source}"
 
 
 def load_vocabulary(name: str) -> Vocabulary:
@@ -99,8 +113,8 @@ def vocabulary_kind(name: str) -> tuple[str, str]:
             if not path.is_file():
                 raise BadInput(f"{name}: no such file")
             return "hf", str(path.parent)
-        if path.suffix in (".tiktoken", ".gguf"):
-            return path.suffix[1:], name
+        if path.suffix.lower() in (".tiktoken", ".gguf"):
+            return path.suffix[1:].lower(), name
     known = [*vocabulary_names(), "hf:NAME_OR_FOLDER", "tiktoken:NAME_OR_FILE", "gguf:FILE", *FAMILIES]
     raise BadInput(f'unknown vocabulary "{name}"{did_you_mean(plain, known)}')
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.backend.arm import Arm, arm, version_key
 from harness.backend.environments.build import python_of
 from harness.backend.registry import parse_spec
+from harness.backend.vocabulary.load import recorded_name
 from harness.cases.case import Case, Instance
 from harness.errors import BadInput, did_you_mean
 from harness.outcomes.outcome import Fault, faults, telling
@@ -105,13 +107,14 @@ def _rows_of(
 ) -> list[Row]:
     """Returns the rows of those cases, by suite and id, on that backend. Raises BadInput if there is none."""
     arms = _arms_named(folder, info, backend)
+    wanted = vocabulary and _vocabulary_named(folder, info, vocabulary)
     matching = {version_key(one) for one in arms}
     rows = [
         row
         for row in read_rows(folder)
         if (row.suite, row.case_id) in ids
         and row.version_key in matching
-        and vocabulary in (None, row.vocabulary)
+        and wanted in (None, row.vocabulary)
     ]
     if not rows:
         raise BadInput(
@@ -119,6 +122,17 @@ def _rows_of(
             "the run may be incomplete"
         )
     return rows
+
+
+def _vocabulary_named(folder: Path, info: RunInfo, name: str) -> str:
+    """Returns the run's name of the vocabulary that the user names as `run` takes it. Raises BadInput if the
+    run has none."""
+    with suppress(BadInput):
+        name = name if name in info.vocabularies else recorded_name(name)
+    if name not in info.vocabularies:
+        known = [*info.vocabularies]
+        raise BadInput(f'{folder} has no vocabulary "{name}"{did_you_mean(name, known)}')
+    return name
 
 
 def _arms_named(folder: Path, info: RunInfo, backend: str) -> list[Arm]:
