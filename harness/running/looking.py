@@ -14,14 +14,21 @@ from harness.text import counted
 
 
 def look_at(
-    specs: Sequence[BackendSpec], vocabularies: Sequence[str], say: Callable[[str], None]
+    specs: Sequence[BackendSpec],
+    vocabularies: Sequence[str],
+    say: Callable[[str], None],
+    *,
+    reads: bool = True,
 ) -> Description:
-    """Returns what the backends and vocabularies are; says which tokens a backend reads wrongly, and which
-    library is imported from elsewhere than where it is installed. Raises BadInput."""
-    say(f"looking at {counted(len(specs), 'backend')} and {counted(len(vocabularies), 'tokenizer')} ...")
+    """Returns what the backends and vocabularies are; says which library is imported from elsewhere than
+    where it is installed and, with `reads`, which tokens a backend reads wrongly. Raises BadInput."""
+    tokenizers = counted(len(vocabularies), "tokenizer")
+    if len(vocabularies) == 1:
+        tokenizers = f"the vocabulary {vocabularies[0]}"
+    say(f"looking at {counted(len(specs), 'backend')} and {tokenizers} ...")
     placed = resolve(specs, say)
     described = describe(
-        [str(spec) for spec, _ in placed], vocabularies, [python for _, python in placed], reads=True
+        [str(spec) for spec, _ in placed], vocabularies, [python for _, python in placed], reads=reads
     )
     check_distinct(described)
     for line in (*described.shadowed, *reading_lines(described.readings)):

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
 from places import SUPPORT
 
 from harness.backend.describe import describe
 from harness.backend.registry import parse_spec
+from harness.cli.main import main
+from harness.errors import BAD_INPUT, BadInput
+from harness.measure.growth.session import GrowthSession
 from harness.running import looking
+from harness.serve.decode import session as decode_session
 
 TOY = """
 from miniatures.reference import Reference
@@ -70,3 +76,41 @@ def test_what_is_installed_plainly_or_for_editing_is_not(
 
 def test_the_backends_that_are_installed_here_are_what_they_say() -> None:
     assert not describe(["xgrammar", "llguidance", "outlines-core", "lm-format-enforcer"], []).shadowed
+
+
+def enough(*_: Any) -> None:
+    raise BadInput("that is all that is asked for")
+
+
+GROWTH = ["measure", "growth", "enum", "--most", "1", "--forks", "1", "--vocabularies", "probe", "--backends"]
+DECODE = ["decode", "speed", "--profile", "quick", "--vocabularies", "probe", "--backends"]
+
+
+@pytest.mark.parametrize("command", [GROWTH, DECODE], ids=["growth", "decode"])
+def test_each_command_that_stores_figures_of_a_version_looks_at_its_backends(
+    command: list[str],
+    places: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    site, checkout = places
+    monkeypatch.setattr(GrowthSession, "run", enough)
+    monkeypatch.setattr(decode_session, "_run", enough)
+    for number, folders in enumerate([(checkout, site), (site, checkout)]):
+        use(monkeypatch, *folders)
+        assert main([*command, "toy_shadow:Toy", "--out", str(tmp_path / str(number))]) == BAD_INPUT
+        said = capsys.readouterr().err
+        assert "that is all that is asked for" in said
+        assert ("toy_shadow is imported from" in " ".join(said.split())) == (folders[0] == checkout)
+
+
+@pytest.mark.parametrize("command", [GROWTH, DECODE], ids=["growth", "decode"])
+def test_one_arm_under_two_names_is_asked_for_once(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(GrowthSession, "run", enough)
+    monkeypatch.setattr(decode_session, "_run", enough)
+    twice = f"llguidance,llguidance=={version('llguidance')}"
+    assert main([*command, twice, "--out", str(tmp_path / "out")]) == BAD_INPUT
+    assert "asked for twice" in " ".join(capsys.readouterr().err.split())

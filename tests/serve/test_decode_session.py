@@ -323,7 +323,7 @@ def test_a_folder_is_looked_at_again_when_it_is_locked(
     """Another decoding may have been written there since."""
     looks = iter([False, True])
     monkeypatch.setattr(session_module, "has_decoding", lambda _: next(looks))
-    monkeypatch.setattr(session_module, "resolve", lambda *_: pytest.fail("it went on"))
+    monkeypatch.setattr(session_module, "look_at", lambda *_, **__: pytest.fail("it went on"))
     with pytest.raises(BadInput, match="holds a record already"):
         decode(request(("speed",), "unconstrained", tmp_path), print)
 

@@ -12,8 +12,7 @@ from itertools import product
 from pathlib import Path
 
 from harness.backend.arm import arm, arm_names, version_key
-from harness.backend.describe import Description, describe
-from harness.backend.environments.build import resolve
+from harness.backend.describe import Description
 from harness.backend.process.service import Service
 from harness.backend.registry import parse_specs
 from harness.backend.vocabulary import prepare_vocabulary
@@ -32,6 +31,7 @@ from harness.measure.growth.record import (
 )
 from harness.rows.folder import locked, make_writable, now
 from harness.rows.machine import describe_machine, hardware, hardware_key
+from harness.running.looking import look_at
 from harness.text import one_line
 
 LOADER = "harness.measure.growth.handler:load_growth"
@@ -67,9 +67,9 @@ class GrowthRequest:
 
 def measure_growth(request: GrowthRequest, say: Say) -> None:
     """Measures what is asked for into the folder, or what of it is missing there. Raises BadInput."""
-    specs, pythons = zip(*resolve(parse_specs(request.backends), say), strict=True)
+    specs = parse_specs(request.backends)
     vocabularies = tuple(map(prepare_vocabulary, with_all(request.vocabularies)))
-    found = describe([str(spec) for spec in specs], vocabularies, pythons)
+    found = look_at(specs, vocabularies, say, reads=False)
     asked = planned(request, found)
     make_writable(request.out)
     with locked(request.out):

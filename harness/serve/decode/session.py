@@ -12,8 +12,7 @@ from typing import Any
 
 import harness
 from harness.backend.arm import arm, arm_names
-from harness.backend.describe import Description, describe
-from harness.backend.environments.build import resolve
+from harness.backend.describe import Description
 from harness.backend.registry import parse_specs
 from harness.backend.vocabulary import prepare_vocabulary
 from harness.errors import BadInput, did_you_mean
@@ -24,7 +23,7 @@ from harness.rows.folder import locked, make_writable, named_by_errors, new_run_
 from harness.rows.machine import describe_machine, hardware, hardware_key
 from harness.rows.store import refuse_a_record
 from harness.running.leftovers import refuse_strangers
-from harness.running.looking import check_distinct
+from harness.running.looking import look_at
 from harness.serve.decode import mechanisms
 from harness.serve.decode.engine import DecodeEngine
 from harness.serve.decode.model.shapes import SHAPES
@@ -104,12 +103,7 @@ def decode(request: DecodeRequest, say: Callable[[str], None]) -> Path:
         for workload in workloads.values():
             if workload.left_out:
                 say(one_line(workload.left_out, spelled=True))
-        say(f"looking at {counted(len(specs), 'backend')} and the vocabulary {vocabulary} ...")
-        placed = resolve(specs, say)
-        described = describe(
-            [str(spec) for spec, _ in placed], [vocabulary], [python for _, python in placed]
-        )
-        check_distinct(described)
+        described = look_at(specs, [vocabulary], say, reads=False)
         setup = DecodeSetup(
             run=run_id,
             started=now(),
