@@ -197,9 +197,6 @@ costs nothing."""
 CHECKS_MODE = "checks"
 """The mode of a row that is of a whole case and holds what the checks found."""
 
-FORMER_CHECKS_MODE = "conformance"
-"""The same mode in runs from before it was renamed; reading turns it into CHECKS_MODE."""
-
 OUT_OF_TIME = "skipped: the checks of this case had taken their time"
 """What a check says that was not begun any more."""
 
@@ -261,8 +258,6 @@ def row_from_json(value: dict[str, Any]) -> Row:
     held["samples"] = tuple(held["samples"]) if held["samples"] else None
     held["findings"] = tuple(map(finding_from_json, held["findings"]))
     held["behind"] = tuple(Before(**before) for before in held["behind"])
-    if held["mode"] == FORMER_CHECKS_MODE:
-        held["mode"] = CHECKS_MODE
     return row
 
 

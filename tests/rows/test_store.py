@@ -25,7 +25,6 @@ from harness.rows.appending import Appender
 from harness.rows.line import problem_with
 from harness.rows.resume import resume, stored
 from harness.rows.row import (
-    CHECKS_MODE,
     Finding,
     Row,
     RunInfo,
@@ -263,12 +262,6 @@ def test_a_first_line_that_is_torn_is_no_run_to_complete(tmp_path: Path) -> None
     with pytest.raises(TornLine, match=r"the run did not start; repeat its command \(without --resume\)"):
         read_info(tmp_path)
     assert not has_begun(tmp_path)
-
-
-def test_the_former_mode_of_the_rows_of_checks_is_read_as_the_present_one() -> None:
-    line = row_to_json(replace(ROW, mode="conformance"))
-    assert row_from_json(line) == replace(ROW, mode=CHECKS_MODE)
-    assert row_from_json(row_to_json(ROW)).mode == ROW.mode != CHECKS_MODE
 
 
 def test_a_line_from_before_a_field_is_read_with_what_the_field_holds_there() -> None:
