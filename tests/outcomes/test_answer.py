@@ -273,8 +273,32 @@ def test_equal_are_only_those_with_the_same_states(synthetic: ModuleType, tmp_pa
     answer = _answer(synthetic, tmp_path, [{}, {}, DECLINES], [{}, {}, bare])
     assert not answer.equals
     assert answer.sentence == (
-        "Use alpha: it works on 2 of the 3 schemas and refuses 1. beta:any_whitespace=false works on 2."
+        "Use beta:any_whitespace=false: it works on 2 of the 3 schemas; 1 is not judged. "
+        "alpha works on 2 and refuses 1."
     )
+
+
+def test_among_equals_who_refuses_the_fewest_is_first(synthetic: ModuleType, tmp_path: Path) -> None:
+    """What is taken on may work, though nothing could judge it."""
+    unknown = {"valid": None}
+    refuser, taker = [{}, *[DECLINES | unknown] * 3], [{}, *[unknown] * 3]
+    for name, by_arm in (("behind", (refuser, taker)), ("before", (taker, refuser))):
+        answer = _answer(synthetic, tmp_path / name, *by_arm)
+        assert answer.best is not None and answer.best.counts.refused == 0 and not answer.equals
+        best, other = answer.best.name, answer.backends[1].name
+        assert answer.sentence == (
+            f"Use {best}: it works on 1 of the 4 schemas; 3 are not judged. {other} works on 1 and refuses 3."
+        )
+        assert any(
+            f"{best} is not ahead of {other} by more than one schema that could be judged" in one
+            for one in answer.certainty
+        )
+        assert answer.sure == "low"
+    faulty = _answer(synthetic, tmp_path / "faulty", [*refuser, {}], [*taker, IGNORES])
+    assert faulty.best is not None and faulty.best.counts.refused == 3, "a fault weighs more"
+    assert faulty.sentence.endswith("is silently wrong in 1 (`xs.contains`); 3 are not judged.")
+    (said,) = (one for one in faulty.certainty if "by more than one schema" in one)
+    assert "could be judged" not in said.partition("by more than one schema")[2]
 
 
 def test_what_is_not_kept_is_told_of_equal_ones_where_it_is_the_same(

@@ -180,8 +180,9 @@ def ranking(backends: Sequence[BackendAnswer], lost: Collection[CaseKey]) -> lis
     """Returns the backends but for controls, the one to use first.
 
     What goes wrong in the fewest cases comes first, then what has right outputs in the most, then what goes
-    wrong less gravely, then what has the fewest faults besides, then what costs the least per token: a
-    refusal is said aloud and can be answered, a fault cannot. Backends that have right outputs in too few
+    wrong less gravely, then what has the fewest faults besides, then what refuses the fewest, then what costs
+    the least per token: a refusal is said aloud and can be answered, a fault cannot, but a case that is taken
+    may work though nothing could judge it. Backends that have right outputs in too few
     cases (`ENOUGH`), or that enforce nothing, come last. The lost cases (`lost_to_us`) count on none.
     """
     able = [backend for backend in backends if not backend.is_control]
@@ -195,6 +196,7 @@ def ranking(backends: Sequence[BackendAnswer], lost: Collection[CaseKey]) -> lis
             -fares.right_outputs,
             _by_gravity(fares),
             fares.count(CaseState.OTHER_FAULT),
+            fares.count(CaseState.REFUSED),
             backend.costs.per_token_ns if backend.costs.per_token_ns is not None else float("inf"),
         )
 

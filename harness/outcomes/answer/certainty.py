@@ -85,7 +85,10 @@ def _lacks(
         whole = " and measured with all backends" if lost else ""
         yield f"only {measured.counts.judged:,} of {counted(total, noun)} could be judged{whole}"
     if len(judged) > 1 and not _is_apart(measured, judged[1].without(lost)):
-        yield f"{best.name} is not ahead of {judged[1].name} by more than one {noun}"
+        # What puts it first may be refusals of the other alone, of cases that nothing could judge.
+        refused = judged[1].count(CaseState.REFUSED) - best.count(CaseState.REFUSED) > 1
+        could = " that could be judged" if refused else ""
+        yield f"{best.name} is not ahead of {judged[1].name} by more than one {noun}{could}"
     cut_short = sum(case.was_cut_short for case in best.cases)
     if cut_short / total > CUT_SHORT:
         yield f"the checks of {best.name} were cut short in {counted(cut_short, noun)}"

@@ -174,7 +174,7 @@ def _others(others: Sequence[BackendAnswer]) -> Iterator[str]:
         clauses = [_fares(backend), *_gravest(backend)]
         if backend.count(CaseState.REFUSED) == backend.counts.cases:
             clauses = ["refuses it" if backend.counts.cases == 1 else "refuses them all"]
-        fares = f"{listed(clauses)}{_not_measured(backend)}" if backend.counts.judged else UNJUDGED
+        fares = f"{listed(clauses)}{_open(backend)}" if backend.counts.judged else UNJUDGED
         alike.setdefault(fares, []).append(backend.name)
     told = dict(list(alike.items())[:MOST_BACKENDS])
     for fares, names in told.items():
@@ -230,18 +230,13 @@ def _refuses(backend: BackendAnswer) -> list[str]:
 
 
 def _open(backend: BackendAnswer) -> str:
+    """Returns in how many cases it is not known how the backend fares; empty where there are none."""
     left = []
     if not_judged := backend.counts.not_judged:
         left.append(f"{not_judged:,} {'is' if not_judged == 1 else 'are'} not judged")
     if backend.counts.not_measured:
-        left.append(_not_measured(backend).removeprefix("; "))
+        left.append(f"{backend.counts.not_measured:,} could not be measured, through our own fault")
     return f"; {listed(left)}" if left else ""
-
-
-def _not_measured(backend: BackendAnswer) -> str:
-    """Returns in how many cases a part is missing; empty where none is."""
-    lost = backend.counts.not_measured
-    return f"; {lost:,} could not be measured, through our own fault" if lost else ""
 
 
 def lost_line(lost: Collection[CaseKey], noun: str) -> str:
