@@ -629,6 +629,39 @@ def no_object(folder: Path) -> None:
     (folder / "tokenizer.json").write_text("[]")
 
 
+def replaced(old: str, new: str) -> dict[str, object]:
+    return {"type": "Replace", "pattern": {"String": old}, "content": new}
+
+
+METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": False}
+BYTES, FUSE, SPACE = {"type": "ByteFallback"}, {"type": "Fuse"}, replaced("▁", " ")
+
+
+@pytest.mark.parametrize(
+    ("steps", "is_read"),
+    [
+        ([SPACE, BYTES, FUSE], True),
+        ([BYTES, SPACE, FUSE], True),
+        ([replaced("é", "e"), BYTES], True),
+        ([METASPACE, BYTES, FUSE], True),
+        ([SPACE, FUSE, BYTES], False),
+        ([BYTES, FUSE, METASPACE], False),
+        ([replaced("x", "y"), BYTES], False),
+        ([BYTES, replaced("x", "y")], False),
+    ],
+)
+def test_a_decoder_whose_order_makes_other_texts_of_pieces_is_refused(
+    metaspace_folder: Path, steps: list[dict[str, object]], is_read: bool
+) -> None:
+    document = json.loads((metaspace_folder / "tokenizer.json").read_text())
+    add_config(metaspace_folder, tokenizer=document | {"decoder": {"type": "Sequence", "decoders": steps}})
+    if is_read:
+        assert b"x" in load_vocabulary(str(metaspace_folder)).tokens
+    else:
+        with pytest.raises(BadInput, match="the order of its decoder's steps"):
+            load_vocabulary(str(metaspace_folder))
+
+
 def other_decoder(folder: Path) -> None:
     document = json.loads((folder / "tokenizer.json").read_text())
     add_config(

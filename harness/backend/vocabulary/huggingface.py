@@ -234,6 +234,11 @@ def _meaning(parts: dict[str, Any], folder: Path) -> Callable[[str], bytes]:
         return bytes_of_letters
     if kinds and set(kinds) <= {"Metaspace", "Replace", "ByteFallback", "Fuse", "Strip"}:
         replacements = _replacements(parts, folder)
+        if _is_ordered_otherwise(parts):
+            raise BadInput(
+                f"{folder / 'tokenizer.json'}: the order of its decoder's steps ({' + '.join(kinds)}) is not "
+                "read here: first come replacements, then ByteFallback, then Fuse"
+            )
         # A model may spell characters in pieces for bytes of which its decoder still gives the names.
         byte_fallback = "ByteFallback" in kinds
 
@@ -251,6 +256,22 @@ def _meaning(parts: dict[str, Any], folder: Path) -> Callable[[str], bytes]:
         f"{folder / 'tokenizer.json'}: its decoder ({decoder}) is neither byte-level nor "
         "metaspace with byte fallback"
     )
+
+
+def _is_ordered_otherwise(parts: dict[str, Any]) -> bool:
+    """Returns whether a piece may be another text than the one that is read here, by the order of the
+    decoder's steps: it joins the pieces before it looks for the first one or for bytes, changes the names of
+    these, or changes the bytes."""
+    steps = [*_components(parts["decoder"], "decoders")]
+    kinds = [step["type"] for step in steps]
+    old = [step["pattern"]["String"] if step["type"] == "Replace" else "" for step in steps]
+    behind = kinds[kinds.index("Fuse") + 1 :] if "Fuse" in kinds else []
+    if "ByteFallback" in behind or "Metaspace" in behind:
+        return True
+    at = kinds.index("ByteFallback") if "ByteFallback" in kinds else len(kinds)
+    names = [f"<0x{byte:02X}>" for byte in range(256)] if at < len(kinds) else []
+    is_name_changed = any(text and text in name for text in old[:at] for name in names)
+    return is_name_changed or any(len(text) == 1 and text.isascii() for text in old[at:])
 
 
 def _replacements(parts: dict[str, Any], folder: Path) -> list[tuple[str, str]]:
