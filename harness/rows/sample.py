@@ -10,11 +10,6 @@ from typing import Any
 from harness.rows.row import RunInfo
 from harness.text import counted, some
 
-ONCE = {"quick": 20, "default": 12}
-"""Most cases of a suite, by profile, in runs of before the field `cases_in_all`, which do not say how many
-cases a suite holds."""
-
-
 SAMPLE = "a sample"
 """How the sentence about a sample of the cases begins."""
 
@@ -30,7 +25,7 @@ def sample_of(info: RunInfo) -> str:
 
 def cases_left_out(info: RunInfo) -> str:
     """Returns the same without what is said of the checks: empty for a run that walked every case."""
-    return sample(info.suites, info.profile)
+    return sample(info.suites)
 
 
 def _some_checks(checks: Sequence[str]) -> str:
@@ -41,7 +36,7 @@ def _some_checks(checks: Sequence[str]) -> str:
     return f"a run of {counted(len(checks), 'check')} only: {named}"
 
 
-def sample(suites: Mapping[str, Mapping[str, Any]], profile: str) -> str:
+def sample(suites: Mapping[str, Mapping[str, Any]]) -> str:
     """Returns the sentence of `sample_of`, made from what a run's first line or a record of outcomes says of
     its suites."""
     parts = {
@@ -50,12 +45,7 @@ def sample(suites: Mapping[str, Mapping[str, Any]], profile: str) -> str:
         if suite["cases"] < _in_all(suite)
     }
     if not parts:
-        perhaps = [
-            name
-            for name, suite in suites.items()
-            if "cases_in_all" not in suite and suite["cases"] == ONCE.get(profile)
-        ]
-        return f"{SAMPLE}: {ONCE[profile]} cases of {' and of '.join(perhaps)}" if perhaps else ""
+        return ""
     if len(suites) == 1:
         ((name, (walked, in_all)),) = parts.items()
         return f"{SAMPLE}: {walked:,} of {in_all:,} cases of {name}"
@@ -65,4 +55,5 @@ def sample(suites: Mapping[str, Mapping[str, Any]], profile: str) -> str:
 
 
 def _in_all(suite: Mapping[str, Any]) -> int:
+    """Returns how many cases the suite holds; a run of before the field `cases_in_all` walked all."""
     return int(suite.get("cases_in_all", suite["cases"]))

@@ -130,7 +130,7 @@ def test_the_case_is_one_that_a_sample_misses(tmp_path: Path) -> None:
     assert MISSED in [case.name for case in read_cases(suite)]
     plan = write_plan([suite], PROFILES["default"], SEED, tmp_path / "plan")
     assert MISSED not in (tmp_path / "plan").read_text("utf-8")
-    assert sample(plan.suites, "default") == f"a sample: 12 of 66 cases of {SUITE}"
+    assert sample(plan.suites) == f"a sample: 12 of 66 cases of {SUITE}"
 
 
 def test_a_record_is_of_whole_suites(repository: Repository) -> None:
@@ -264,25 +264,23 @@ def test_the_command_that_a_failing_gate_prints_shows_the_failure_as_it_is_print
 
 
 @pytest.mark.parametrize(
-    ("suites", "profile", "said"),
+    ("suites", "said"),
     [
-        ({"a": {"cases": 12, "cases_in_all": 407}}, "default", "a sample: 12 of 407 cases of a"),
+        ({"a": {"cases": 12, "cases_in_all": 407}}, "a sample: 12 of 407 cases of a"),
         (
             {
                 "a": {"cases": 12, "cases_in_all": 407},
                 "b": {"cases": 5, "cases_in_all": 5},
                 "c": {"cases": 2, "cases_in_all": 1200},
             },
-            "default",
             "a sample: 19 of 1,612 cases: 12 of 407 of a, 2 of 1,200 of c",
         ),
-        ({"a": {"cases": 12, "cases_in_all": 12}}, "default", ""),
-        ({"a": {"cases": 12}, "b": {"cases": 3}}, "default", "a sample: 12 cases of a"),
-        ({"a": {"cases": 12}}, "full", ""),
+        ({"a": {"cases": 12, "cases_in_all": 12}}, ""),
+        ({"a": {"cases": 12}}, ""),
     ],
 )
-def test_the_words(suites: dict[str, Any], profile: str, said: str) -> None:
-    assert sample(suites, profile) == said
+def test_the_words(suites: dict[str, Any], said: str) -> None:
+    assert sample(suites) == said
 
 
 SAID = "a sample: 1 of 30 cases of first"

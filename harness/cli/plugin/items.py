@@ -150,7 +150,7 @@ def sampled(items: Sequence[pytest.Item]) -> list[str]:
         suites = {
             name: {"cases": mine[name], "cases_in_all": count} for name, count in walks.cases_in_all.items()
         }
-        if part := sample(suites, "gate"):
+        if part := sample(suites):
             lines.append(f"grammarbench: {for_logs(walks.name)}: {for_logs(part)}")
     return lines
 

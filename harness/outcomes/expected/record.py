@@ -90,7 +90,7 @@ class Recorded:
     @property
     def sample(self) -> str:
         """Returns the sample of its suites that the record is of; empty if it is of whole suites."""
-        return sample(self.suites, self.profile)
+        return sample(self.suites)
 
     @property
     def backends(self) -> str:
