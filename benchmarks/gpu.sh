@@ -5,16 +5,16 @@
 #   bash benchmarks/gpu.sh check --wheels DIR --out DIR          there too: can these wheels go on with that folder?
 #   bash benchmarks/gpu.sh [--wheels DIR] [--out DIR] [--within SECONDS] [PART[=SECONDS] ...]
 #                                                                where the GPU is: kernels decode cold share
-#   bash benchmarks/gpu.sh [--wheels DIR] --out DIR --show       the page of what is stored
+#   bash benchmarks/gpu.sh --out DIR --show                      the page of what is stored
 #
 # The GPU's machine needs Python 3.11 or later with torch (2.11 or later, with CUDA), triton and transformers;
 # everything else is in the wheels (for Python 3.12 on x86-64; PYTHON_OF_WHEELS=3.13 for another). Without
 # --wheels the backends and this project must be installed there. First comes the part smoke, at most 70
-# seconds: what fails there ends it. Each part takes at most its seconds (480) and 60 more: a cell is told to
-# end 45 after them, and killed 15 later; --within ends the whole call, counted from its start. The same command
-# goes on. It measures on --device cuda unless told otherwise. PYTHON names the interpreter (python3). All else
-# goes to benchmarks/gpu.py, which has the exit codes: 0 done; 1 worse than asked; 2 wrong input, or the smoke
-# failed; 3 not complete.
+# seconds: what fails there ends it, unless --anyway is given. Each part takes at most its seconds (480) and 60
+# more: a cell is told to end 45 after them, and killed 15 later; --within ends the whole call, counted from its
+# start. The same command goes on. It measures on --device cuda unless told otherwise; --show needs neither a GPU
+# nor wheels. PYTHON names the interpreter (python3). All else goes to benchmarks/gpu.py, which has the exit
+# codes: 0 done; 1 worse than asked; 2 wrong input, or the smoke failed; 3 not complete.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -103,7 +103,7 @@ if [[ ${1:-} == check ]]; then
   only_check=yes
   shift
 fi
-wheels='' out=$root/results/runs/gpu within='' rest=() on=cuda device=(--device cuda)
+wheels='' out=$root/results/runs/gpu within='' shown='' rest=() on=cuda device=(--device cuda)
 while (($#)); do
   case $1 in --wheels=* | --out=* | --within=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;; esac
   case $1 in
@@ -122,7 +122,7 @@ while (($#)); do
       on=$2 device=() && rest+=("$1" "$2") && shift 2
       ;;
     --device=*) on=${1#*=} device=() && rest+=("$1") && shift ;;
-    --show) device=() && rest+=("$1") && shift ;;
+    --show) shown=yes device=() && rest+=("$1") && shift ;;
     -h | --help) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit ;;
     *) rest+=("$1"); shift ;;
   esac
@@ -132,14 +132,17 @@ if [[ -n $only_check ]]; then
   check "${PYTHON_OF_WHEELS:-3.12}" x86_64
   exit
 fi
-if [[ -n $wheels && " ${rest[*]} " != *" --show "* ]]; then
+needed=(harness xgrammar llguidance pyperf)
+if [[ -n $shown ]]; then
+  needed=(harness)
+elif [[ -n $wheels ]]; then
   here=$("$python" -Pc 'import platform, sys; print("%d.%d" % sys.version_info[:2], platform.machine())') \
     || wrong "$python does not run"
   check "${here% *}" "${here#* }"
 fi
-look "install it there" torch transformers numpy
+[[ -n $shown ]] || look "install it there" torch transformers numpy
 [[ -z $wheels ]] || install "$wheels"
-look "give --wheels, or install the project there" harness xgrammar llguidance pyperf
+look "give --wheels, or install the project there" "${needed[@]}"
 export PYTHONUNBUFFERED=1
 [[ -z $within ]] || rest+=(--within "$((within > SECONDS ? within - SECONDS : 0))") # what this shell took is over
 "$python" "$root/benchmarks/gpu.py" --out "$out" "${device[@]}" "${rest[@]}" &

@@ -59,10 +59,14 @@ def make_way(out: Path, cell: Cell) -> None:
 
 
 def put_away(out: Path, cell: Cell) -> None:
-    """Moves the records of a cell that has ended out of DIR."""
+    """Moves the records of a cell that has ended out of DIR. Where they cannot be moved, as to a disk that is
+    full, they are removed: what is kept of them is stored, and they must not stop the next cell."""
     if running(out, cell).exists():
-        records(out, cell).parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(running(out, cell), records(out, cell))
+        try:
+            records(out, cell).parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(running(out, cell), records(out, cell))
+        except (OSError, shutil.Error):
+            shutil.rmtree(running(out, cell), ignore_errors=True)
     with suppress(OSError):
         (out / RUNNING).rmdir()
 

@@ -80,8 +80,8 @@ def test_wheels_of_other_versions_than_a_folder_has_are_refused_before_anything_
     if not fits:
         assert done.returncode == BAD_INPUT and len(done.stderr.splitlines()) == 1
         return
-    versions = "torch 2, xgrammar 1, outlines-core 2, llguidance 7"
-    told = f"share.json of made up and of the same backends ({versions})\n"
+    known = "torch 2, xgrammar 1, outlines-core 2, llguidance 7"
+    told = f"share.json of made up and of the same backends ({known})\n"
     assert done.stdout.endswith(told) and f"{len(PROJECTS)} wheels for Python" in done.stdout
     if arguments == ["check"]:
         assert done.returncode == OK and not done.stderr
@@ -201,6 +201,19 @@ def test_a_folder_with_wheels_is_not_filled_beside_them(tmp_path: Path) -> None:
     done = shell("wheels", wheels)
     assert done.returncode == BAD_INPUT and f"remove them: rm {wheels}/*.whl\n" in done.stderr
     assert sorted(wheels.iterdir()) == before
+
+
+def test_what_is_stored_is_shown_where_there_is_no_torch(tmp_path: Path) -> None:
+    """The interpreter's place is taken by a program that notes what is looked for."""
+    python = tmp_path / "python"
+    python.write_text(f'#!/usr/bin/env bash\necho "$*" | tail -n 1 >> {tmp_path}/asked\n')
+    python.chmod(0o755)
+    for given, asked in ((["--show"], ["harness"]), ([], ["torch transformers numpy", "harness xgrammar"])):
+        (tmp_path / "asked").unlink(missing_ok=True)
+        assert shell("--out", "here", *given, PYTHON=str(python)).returncode == OK
+        *looks, _ = (tmp_path / "asked").read_text().splitlines()
+        assert len(looks) == len(asked) and all(map(str.__contains__, looks, asked)), looks
+        assert ("torch" in "".join(looks)) is (not given)
 
 
 def test_it_measures_a_gpu_unless_told_otherwise_and_counts_from_its_own_start(tmp_path: Path) -> None:
