@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -13,10 +14,12 @@ from decode_runs import Played, decoding
 from measured import arm, steady, write_measurement
 from report_folders import ALPHA, BETA, write_decoding, write_rows
 
+from harness.backend.arm import Arm
 from harness.outcomes.summary import common_solved
 from harness.report.page.inputs import Inputs, read_inputs
 from harness.report.page.matrix import Matrix, matrix
 from harness.report.page.matrix_cells import MatrixCell
+from harness.report.page.matrix_presets import Preset
 from harness.report.page.sections.batches import scaling
 from harness.serve.decode.record import Loss
 from harness.serve.decode.setting import Setting
@@ -147,3 +150,95 @@ def test_a_speed_up_is_over_the_loads_that_all_arms_have(tmp_path: Path) -> None
     alpha, beta = cells(table(decode(tmp_path / "run", sides)), "jump")
     assert alpha.text == "2.00×" and beta.details == ("1 load not measured",)
     assert not (alpha.is_best or beta.is_best)
+
+
+# ------------------------------------------------------------------------------------------- runs of walks
+
+
+def of_run(
+    synthetic: ModuleType,
+    folder: Path,
+    one: Arm,
+    wrong: int = 0,
+    cases: int = 120,
+    slower: int = 1,
+    **fields: Any,
+) -> Path:
+    """Writes a run of one arm; fields of its first line and of its machine are these."""
+    write_rows(synthetic, folder, (one,), cases=cases, wrong=wrong)
+    first, *lines = (folder / "rows.jsonl").read_text().splitlines()
+    header = json.loads(first)
+    header["machine"] |= fields.pop("machine", {})
+    rows = [json.loads(line) for line in lines]
+    for row in rows:
+        if row.get("compile_ns"):
+            row["compile_ns"] *= slower
+    (folder / "rows.jsonl").write_text("".join(json.dumps(each) + "\n" for each in (header | fields, *rows)))
+    return folder
+
+
+def preset(found: Matrix, title: str) -> Preset:
+    return next(one for one in found.presets if one.title == title)
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({}, ""),
+        ({"effort": 2}, "tried with other checks"),
+        ({"checks": ["mask_matches_accept"]}, "tried with other checks"),
+        ({"cases": 90}, "tried on other cases"),
+    ],
+    ids=["alike", "effort", "checks", "cases"],
+)
+def test_outcomes_of_runs_that_were_not_tried_alike_are_not_ranked(
+    synthetic: ModuleType, tmp_path: Path, fields: dict[str, Any], why: str
+) -> None:
+    """The arm that nobody checked is not the best, as the answer on the same page says."""
+    alpha = of_run(synthetic, tmp_path / "alpha", ALPHA, wrong=60)
+    beta = of_run(synthetic, tmp_path / "beta", BETA, **fields)
+    found = table(alpha, beta)
+    right = cells(found, "conformance")
+    assert [cell.is_best for cell in right] == [False, not why]
+    assert right[1].details[-1] == f"not ranked: {why}" if why else "not ranked" not in str(right)
+    assert right[1].details[-2 if why else -1].endswith("100.0 %"), "its own interval stays"
+    first = preset(found, "Correctness first")
+    assert first.order == (() if why else (("beta", ""), ("alpha", "›")))
+    if why:
+        assert ("beta", why) in first.unranked
+    assert [one is not None and one.can_rank for one in found.estimates["compile_p50"]] == [True, True]
+
+
+def test_arms_that_were_tried_alike_are_ranked_beside_one_that_was_not(
+    synthetic: ModuleType, tmp_path: Path
+) -> None:
+    both = write_rows(synthetic, tmp_path / "both", (ALPHA, BETA), wrong=60)
+    other = of_run(synthetic, tmp_path / "other", replace(BETA, backend="gamma"), effort=2)
+    found = table(both, other)
+    first = preset(found, "Correctness first")
+    assert [sign for _, sign in first.order] == ["", "›"]
+    assert first.unranked == (("gamma", "tried with other checks"),)
+    assert not any(cell.is_best for cell in cells(found, "conformance"))
+
+
+@pytest.mark.parametrize(
+    ("machine", "is_ranked"),
+    [
+        ({}, True),
+        ({"load_avg_1min": "9.5", "cpu_temp": "90 C"}, True),
+        ({"cpu_model_name": "slow"}, False),
+        ({"cpus_usable": "1"}, False),
+    ],
+    ids=["the same", "another load", "another processor", "fewer processors"],
+)
+def test_times_of_another_machine_are_not_ranked(
+    synthetic: ModuleType, tmp_path: Path, machine: dict[str, str], is_ranked: bool
+) -> None:
+    alpha = of_run(synthetic, tmp_path / "alpha", ALPHA)
+    beta = of_run(synthetic, tmp_path / "beta", BETA, slower=10, machine=machine)
+    found = table(alpha, beta)
+    quick, slow = cells(found, "compile_p50")
+    assert (quick.is_best, slow.is_best) == (is_ranked, False)
+    assert ("not ranked: on another machine" in slow.details) is not is_ranked
+    assert preset(found, "Tool calling").order == ((("alpha", ""), ("beta", "›")) if is_ranked else ())
+    assert preset(found, "Correctness first").order == (("alpha", ""), ("beta", "="))

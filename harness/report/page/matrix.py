@@ -3,11 +3,12 @@ so."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.report.figures import ratios
 from harness.report.figures.estimates import Estimate
 from harness.report.page import decodes
+from harness.report.page.alike import why_not_timed_alike, why_not_tried_alike
 from harness.report.page.commands import commands
 from harness.report.page.inputs import Inputs, Subject
 from harness.report.page.matrix_cells import ColumnFigures, MatrixCell, MatrixColumn, cells_of
@@ -47,8 +48,10 @@ def matrix(inputs: Inputs, common: set[tuple[str, str]]) -> Matrix:
     known: list[tuple[str, list[ColumnFigures]]] = []
     subjects = inputs.subjects
     lines = [subject.line for subject in subjects]
-    known.append(("Right", outcomes(lines)))
-    known.append(("Compile, cold", [cold(quantity, subjects, common) for quantity in COLD]))
+    tried, timed = why_not_tried_alike(subjects), why_not_timed_alike(subjects)
+    known.append(("Right", [replace(figure, whys=tried) for figure in outcomes(lines)]))
+    cold_times = [cold(quantity, subjects, common) for quantity in COLD]
+    known.append(("Compile, cold", [replace(figure, whys=timed) for figure in cold_times]))
     missing = []
     if any(subject.measured for subject in subjects):
         by = ratios.ranked(inputs)
@@ -70,7 +73,7 @@ def matrix(inputs: Inputs, common: set[tuple[str, str]]) -> Matrix:
     figures = [figure for _, group in known for figure in group]
     columns = [figure.column for figure in figures]
     cells = [cells_of(subjects, figure) for figure in figures]
-    estimates = {figure.column.key: list(figure.estimates) for figure in figures}
+    estimates = {figure.column.key: figure.ranked for figure in figures}
     rows = tuple(
         (subject, tuple(column[place] for column in cells)) for place, subject in enumerate(subjects)
     )

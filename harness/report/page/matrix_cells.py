@@ -46,6 +46,19 @@ class ColumnFigures:
     """The figure of each subject; None where it has none."""
     show: Callable[[Subject, Estimate], MatrixCell]
     """Makes the cell of a subject that has a figure."""
+    whys: Sequence[str] = ()
+    """Why each subject is not ranked, though its figure may have an interval; empty for one that may be, and
+    nothing where all may be."""
+
+    @property
+    def ranked(self) -> list[Estimate | None]:
+        """Returns the figures as they are ranked: without an interval where the subject is not."""
+        if not self.whys:
+            return list(self.estimates)
+        return [
+            replace(estimate, low=None, high=None, why=why) if estimate and why else estimate
+            for estimate, why in zip(self.estimates, self.whys, strict=True)
+        ]
 
 
 def is_candidate(subject: Subject) -> bool:
@@ -58,12 +71,16 @@ def cells_of(subjects: Sequence[Subject], figures: ColumnFigures) -> list[Matrix
     neither is a control."""
     able = [
         estimate if is_candidate(subject) else None
-        for estimate, subject in zip(figures.estimates, subjects, strict=True)
+        for estimate, subject in zip(figures.ranked, subjects, strict=True)
     ]
     marks = best(able, figures.column.lower)
     cells = []
-    for subject, estimate, mark in zip(subjects, figures.estimates, marks, strict=True):
+    whys = figures.whys or [""] * len(subjects)
+    for subject, estimate, mark, why in zip(subjects, figures.estimates, marks, whys, strict=True):
         is_unjudged = figures.column.key in JUDGED and subject.line is not None
-        nothing = MatrixCell(NOT_JUDGED if is_unjudged else NOT_MEASURED)
-        cells.append(replace(nothing if estimate is None else figures.show(subject, estimate), is_best=mark))
+        cell = MatrixCell(NOT_JUDGED if is_unjudged else NOT_MEASURED)
+        if estimate is not None:
+            cell = figures.show(subject, estimate)
+            cell = replace(cell, details=(*cell.details, f"not ranked: {why}")) if why else cell
+        cells.append(replace(cell, is_best=mark))
     return cells
