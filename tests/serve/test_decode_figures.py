@@ -295,3 +295,5 @@ def test_every_figure_is_defined() -> None:
         titles.say("tokens_per_pass", None),
     ]
     assert said == ["12.5 ms", "50%", "3.00 GiB", "-"]
+    shares = {0.0: "0%", 1e-4: "0.01%", 0.9994: "99.9%", 7139 / 7140: "99.9%", 1.0: "100%", 1.5: "150%"}
+    assert {share: titles.say("solved", share) for share in shares} == shares, "nearly all are not all"

@@ -301,14 +301,15 @@ FIGURES: dict[str, Title] = {
 
 
 def say(name: str, value: float | None) -> str:
-    """Returns the value of that figure in its unit, with three digits."""
+    """Returns the value of that figure in its unit, with three digits; a share that is only close to all is
+    not 100%."""
     if value is None:
         return "-"
     unit = FIGURES[name].unit
     if unit == "ns":
         return duration(value)
     if unit == "share":
-        return f"{100 * value:.3g}%"
+        return f"{min(100 * value, 99.9) if value < 1 else 100 * value:.3g}%"
     if unit == "bytes":
         return f"{value / 2**30:.2f} GiB" if value >= 2**30 else f"{value / 2**20:.0f} MiB"
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
