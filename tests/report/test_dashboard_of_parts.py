@@ -90,3 +90,25 @@ def test_series_without_a_baseline_are_not_said_to_be_quiet(tmp_path: Path) -> N
     page = site(tmp_path)["index.html"].decode()
     assert '<dd><span class="state good">✓ none</span></dd>' in page
     assert "The alert rule has never fired, and no release was run on the same work as one before it." in page
+
+
+@pytest.mark.parametrize(
+    ("families", "inside"), [(("speed",), 0), (("all", "speed"), 1), (("speed", "mine"), 2)]
+)
+def test_the_charts_of_all_cases_stand_at_once(
+    families: tuple[str, ...], inside: int, tmp_path: Path
+) -> None:
+    """What was measured over one family has no family of all: its own is that of all."""
+    write_entries(
+        tmp_path, [entry(number, 1.0, family=family) for number in range(12) for family in families]
+    )
+    page = site(tmp_path)["index.html"].decode()
+    assert f"By family: {inside} more" in page if inside else "By family" not in page
+
+
+@pytest.mark.parametrize("other", [True, False])
+def test_a_chart_says_that_earlier_runs_are_over_other_cases(other: bool, tmp_path: Path) -> None:
+    digests = ["a"] * 12 + ["b" if other else "a"] * 3
+    write_entries(tmp_path, [entry(number, 1.0, ratio_digest=one) for number, one in enumerate(digests)])
+    said = "fill, speed, earlier runs over other cases</strong>"
+    assert (said in site(tmp_path)["index.html"].decode()) is other

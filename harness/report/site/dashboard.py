@@ -161,6 +161,9 @@ def _plot_key(place: tuple[str, str], series: Series) -> tuple[str, ...]:
 
 def _place(place: tuple[str, str], entries: list[Entry], every: list[Series]) -> MachineHistory:
     arms = []
+    families = {series.family for series in every}
+    # Cases of one family are all cases, and then there is no family of all.
+    main = ALL if len(families) > 1 else next(iter(families), ALL)
     shown = sorted(
         (series for series in every if not series.is_reference),
         key=lambda series: (series.backend, series.options),
@@ -176,20 +179,21 @@ def _place(place: tuple[str, str], entries: list[Entry], every: list[Series]) ->
                 plot.family,
             ),
         )
-        arms.append((short(arm(plots[0]), 80), tuple(_plot(place, plot) for plot in plots)))
+        arms.append((short(arm(plots[0]), 80), tuple(_plot(place, plot, main) for plot in plots)))
     title = f"Hardware {short(place[0], 24)}, workload {short(place[1], 24)}"
     references = tuple(sorted({short(series.entries[-1].reference, 80) for series in every}))
     return MachineHistory(title, len({(entry.time, entry.run) for entry in entries}), references, tuple(arms))
 
 
-def _plot(place: tuple[str, str], series: Series) -> Plot:
+def _plot(place: tuple[str, str], series: Series, main: str) -> Plot:
     beside = f", {short(series.beside, 24)} beside newer versions" if series.beside else ""
     events = tuple(
         (number, event.kind, _event_line(series, event)) for number, event in enumerate(series.events, 1)
     )
-    title = f"{short(series.metric, 40).replace('_', ' ')}, {short(series.family, 40)}{beside}"
+    other = ", earlier runs over other cases" if series.is_over_other_cases else ""
+    title = f"{short(series.metric, 40).replace('_', ' ')}, {short(series.family, 40)}{beside}{other}"
     table = series.entries[: -TABLE - 1 : -1]
-    is_main = series.family == ALL or bool(series.events)
+    is_main = series.family == main or bool(series.events)
     anchor = _anchor("t", _plot_key(place, series))
     return Plot(
         anchor,
