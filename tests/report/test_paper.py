@@ -260,6 +260,21 @@ def test_the_outcomes_are_those_of_the_result(tmp_path: Path) -> None:
     assert "99\\% interval (Wilson)" in made and "alpha 1.2.3, beta 0.4" in made
 
 
+@pytest.mark.parametrize("names", [(), ("gamma",), ("gamma", "delta", "epsilon", "zeta")])
+def test_backends_that_solve_none_are_not_among_all_that_solve(names: Sequence[str], tmp_path: Path) -> None:
+    groups = []
+    for number in range(20):
+        for name in ("alpha", "beta", *names):
+            case = {"case": f"case {number}", "case_id": f"{number:012x}", "accepted": name not in names}
+            groups.append([(synthetic.row(backend=name, **case), b"")])
+    arms = synthetic.arms_of(row for ((row, _),) in groups)
+    run = synthetic.write_run(tmp_path / "run", groups, synthetic.info(arms))
+    made = tables(read_inputs([run]))["table-times.tex"].decode()
+    told = {0: "", 1: ", but for gamma, which solves none"}
+    but = told.get(len(names), ", but for gamma, delta, epsilon and 1 more, which solve none")
+    assert f"on the cases that all backends solve{but} (20/20)." in made
+
+
 def test_times_are_compared_on_the_cases_that_all_solve(tmp_path: Path) -> None:
     run = report_folders.write_rows(synthetic, tmp_path / "run", cases=120, wrong=20)
     made = tables(read_inputs([run]))["table-times.tex"].decode()

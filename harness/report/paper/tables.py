@@ -14,11 +14,11 @@ from harness.report.figures.estimates import conformance
 from harness.report.frames import times
 from harness.report.frames.rows import Seen
 from harness.report.page.inputs import Inputs, Subject
-from harness.report.page.lines import RunSeen, solved
+from harness.report.page.lines import Line, RunSeen, solved
 from harness.report.paper.latex import escape, table
 from harness.report.values import percent, percents
 from harness.rows.again import is_live
-from harness.text import counted, duration
+from harness.text import counted, duration, some
 
 OUTCOMES = tuple(name for name in COUNTED if name not in ("cases", "judged", "failed"))
 """What cases come to, in the order of every surface, failed ones by what goes wrong."""
@@ -43,6 +43,9 @@ HOW = {
 
 LEVELS = {"p50_us": "p50", "p90_us": "p90", "p99_us": "p99", "max_us": "Max."}
 """The percentiles that the table has, each where a line has it, and their heads."""
+
+MOST_NAMED = 3
+"""Backends that solve nothing of which a caption has the names."""
 
 
 def tables(inputs: Inputs) -> dict[str, bytes]:
@@ -152,9 +155,18 @@ def time_table(inputs: Inputs) -> str:
         return ""
     heads = ["Time", "Backend", "Values", *(LEVELS[name] for name in levels)]
     heads.append(rf"p50, {LEVEL * 100:.0f}\,\% interval")
-    sets = dict.fromkeys(line["of"] for _, line in found if line["cases"] == "common")
+    none = list(
+        dict.fromkeys(line.label for line in _of_walks(inputs) if line.solves_nothing and not line.is_control)
+    )
+    common = [(label, line) for label, line in found if line["cases"] == "common"]
+    sets = dict.fromkeys(line["of"] for label, line in common if label not in none)
+    but = (
+        f", but for {some(none, MOST_NAMED)}, which {'solves' if len(none) == 1 else 'solve'} none"
+        if none
+        else ""
+    )
     on = (
-        f"on the cases that all backends solve ({', '.join(sets)})"
+        f"on the cases that all backends solve{but} ({', '.join(sets)})"
         if sets
         else "each backend on the cases that it solves, so that the lines cannot be compared"
     )
@@ -184,13 +196,18 @@ def _walked(inputs: Inputs) -> Iterator[Found]:
 
     The walks of a measurement only chose what to measure, and are left out.
     """
-    measured = {one.folder for one in inputs.measured}
-    lines = [line for line in inputs.lines if line.run.folder not in measured]
+    lines = _of_walks(inputs)
     common = solved(lines)
     for line in lines:
         for found in times.of_arm(line.arm, Seen("", line.run.info), common):
             if found["cases"] == ("common" if common else "own"):
                 yield line.label, found
+
+
+def _of_walks(inputs: Inputs) -> list[Line]:
+    """Returns the lines of the runs that were not measured."""
+    measured = {one.folder for one in inputs.measured}
+    return [line for line in inputs.lines if line.run.folder not in measured]
 
 
 def _measured(inputs: Inputs) -> Iterator[Found]:

@@ -61,6 +61,7 @@ def values(page: Content) -> Values | None:
     return {
         "answer": answer,
         "to_set": [advice for advice in page.inputs.advices.values() if advice.engine_option],
+        "advised": list(page.inputs.advices.values()),
         "is_untimed": any(backend.not_timed for backend in tried),
         "risks": list(risks_by_backend(answer)),
         "evidence": evidence,
