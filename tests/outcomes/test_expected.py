@@ -359,17 +359,6 @@ def test_a_case_that_was_left_out_is_counted_once_whatever_it_lacks(tmp_path: Pa
     assert reason.startswith("2 cases of") and reason.endswith("a sample: 1 of 3 cases of first")
 
 
-def test_a_record_from_before_suites_were_told_is_of_a_sample_where_its_profile_was(tmp_path: Path) -> None:
-    file = tmp_path / "base.json"
-    write_record(stored(tmp_path / "a", *(row(case_id=f"{number:012x}") for number in range(12))), file)
-    value = json.loads(file.read_text())
-    del value["suites"]
-    file.write_text(json.dumps(value))
-    assert read_record(file).sample == "a sample: 12 cases of first"
-    file.write_text(json.dumps(value | {"profile": "full"}))
-    assert read_record(file).sample == ""
-
-
 def test_an_incomplete_run_and_no_record_are_bad_input(tmp_path: Path) -> None:
     file = tmp_path / "base.json"
     write_record(stored(tmp_path / "a", row(), effort=4), file)
@@ -519,22 +508,6 @@ def test_a_check_that_turns_from_too_strict_to_too_lax_fails(tmp_path: Path, cau
     )
     assert gates(tmp_path, [row(), over], [row(), under]) == [1, 1]
     assert gates(tmp_path / "same", [row(), over], [row(), over]) == [0, 0]
-
-
-def test_a_record_from_before_findings_had_a_direction_is_read_without_it(tmp_path: Path) -> None:
-    over = checked(findings=(replace(FINDING, over=3),))
-    run, file = stored(tmp_path / "a", row(), over), tmp_path / "base.json"
-    write_record(run, file)
-    value = json.loads(file.read_text())
-    (arm,) = value["arms"]
-    assert list(arm["cases"].values()) == ["the_mask_is_exact:partial_utf8:over"]
-    arm["cases"] = dict.fromkeys(arm["cases"], "the_mask_is_exact:partial_utf8")
-    kept = {key: one for key, one in value.items() if key not in ("vocabularies", "memory_bytes")}
-    file.write_text(json.dumps(kept | {"format": 3}))
-    assert compare_with_record(run, file).holds
-    under = checked(findings=(replace(FINDING, under=3),))
-    assert compare_with_record(stored(tmp_path / "b", row(), under), file).holds
-    assert not compare_with_record(stored(tmp_path / "c", row(), checked()), file).holds
 
 
 def test_an_arm_that_missed_a_deadline_in_every_case_proves_nothing(

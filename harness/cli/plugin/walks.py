@@ -215,7 +215,6 @@ class Walks:
         lost = next((row.text or row.status for row in rows if row.status in OURS), "it was not walked")
         lost = lost if came_to == CaseOutcome.NOT_MEASURED else ""
         now = expected.faults_of_rows(rows)
-        now = self.recorded.as_named_of(now) if self.recorded else now
         faults = frozenset[str]().union(*(found for cases in now.arms.values() for found in cases.values()))
         recorded = self.known.get(f"{suite}/{case.id}")
         arms, checks = (self.recorded.arms, self.recorded.checks) if self.recorded else ({}, None)

@@ -160,11 +160,6 @@ def _kind_of(fault: str) -> str:
     return word if word in list(outcome.Outcome) else outcome.Outcome.FINDING.value
 
 
-def undirected(faults: Iterable[str]) -> Faults:
-    """Returns the faults by their names alone, without the directions of findings."""
-    return frozenset(fault.removesuffix(":over").removesuffix(":under") for fault in faults)
-
-
 def arm_of_row(row: Row) -> RecordedArm:
     """Returns the arm, on its vocabulary, that the row is of."""
     return RecordedArm(row.backend, row.options, row.backend_version, row.vocabulary)

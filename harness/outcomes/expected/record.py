@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
@@ -18,9 +17,7 @@ from harness.outcomes.expected.arm_faults import (
     ArmFaults,
     Faults,
     RecordedArm,
-    RunFaults,
     faults_of_run,
-    undirected,
 )
 from harness.outcomes.settings import differing, digests
 from harness.rows.row import RunInfo
@@ -34,10 +31,6 @@ from harness.whole_files import refuse_unwritable, write_files
 
 FORMAT = 4
 """It is raised by a change after which records of before would fail a gate, or let it pass, wrongly."""
-
-UNDIRECTED = 3
-"""The format of before, which is read too: its findings do not tell whether tokens are forbidden or
-allowed."""
 
 OF_SUITE = ("cases", "cases_in_all", "sha256")
 """What a record keeps of each suite: how many cases were walked, how many it held, and their digest."""
@@ -60,27 +53,13 @@ class Recorded:
     """For each suite: `cases` walked, `cases_in_all`, how many the suite held, and the digest of those
     walked, which records from before it was kept lack."""
     asked: tuple[str, ...] = ()
-    """The suites as they are named in the folder that we are in; empty if the record does not say."""
+    """The suites as they are named in the folder that we are in."""
     timeout_s: float | None = None
     memory_bytes: int | None = None
     digests: Mapping[str, str] = field(default_factory=dict)
-    """The digest of each vocabulary; empty for records from before it was kept."""
-    is_directed: bool = True
-    """Do its findings tell whether tokens are forbidden or allowed?"""
+    """The digest of each vocabulary."""
     checks: frozenset[str] | None = None
     """The names of the checks that were made in every case; None where the record does not say."""
-
-    def as_named(self, faults: Faults) -> Faults:
-        """Returns the faults as this record names them."""
-        return faults if self.is_directed else undirected(faults)
-
-    def as_named_of(self, now: RunFaults) -> RunFaults:
-        """Returns the faults of a run as this record names them."""
-        named = {
-            arm: {case: self.as_named(faults) for case, faults in cases.items()}
-            for arm, cases in now.arms.items()
-        }
-        return replace(now, arms=named)
 
     @property
     def vocabularies(self) -> tuple[str, ...]:
@@ -236,7 +215,7 @@ def _rebased(record: _Record, folder: Path) -> dict[str, str]:
     """Returns where the record's tokenizers in files and folders lie beside it, by their recorded names;
     those that do not lie there stay as they are named."""
     found = {}
-    for name, stored in record.get("vocabularies", {}).items():
+    for name, stored in record["vocabularies"].items():
         kind, _, source = name.partition(":")
         path = os.path.abspath(folder / stored.get("path", ""))
         if "path" in stored and os.path.abspath(source) != path and os.path.exists(path):
@@ -249,10 +228,10 @@ def read_record(path: Path) -> Recorded:
     value = json_line(read_bytes(path), str(path))
     try:
         form = shaped(_Format, value)["format"]
-        if form not in (UNDIRECTED, FORMAT):
+        if form != FORMAT:
             raise BadInput(
-                f"{path}: written in format {form}, this version reads {UNDIRECTED} and {FORMAT}; write it "
-                "again from its run (grammarbench compare RUN --record FILE)"
+                f"{path}: written in format {form}, this version reads {FORMAT}; write it again from its run "
+                "(grammarbench compare RUN --record FILE)"
             )
         record = shaped(_Record, value)
     except ValueError as error:
@@ -264,29 +243,19 @@ def read_record(path: Path) -> Recorded:
         ): {case: frozenset(faults.split()) for case, faults in arm["cases"].items()}
         for arm in record["arms"]
     }
-    suites: Mapping[str, Mapping[str, Any]] = record["suites"] if "suites" in record else _counted(arms)
     return Recorded(
         arms,
         record["effort"],
         record["seed"],
-        record.get("decode", False),
-        record.get("profile", "gate"),
-        suites,
-        tuple(moved_suite(name, path.parent, Path()) for name in record.get("asked", ())),
-        record.get("timeout_s"),
-        record.get("memory_bytes"),
-        {here.get(name, name): one["sha256"] for name, one in record.get("vocabularies", {}).items()},
-        form != UNDIRECTED,
+        record["decode"],
+        record["profile"],
+        record["suites"],
+        tuple(moved_suite(name, path.parent, Path()) for name in record["asked"]),
+        record["timeout_s"],
+        record["memory_bytes"],
+        {here.get(name, name): one["sha256"] for name, one in record["vocabularies"].items()},
         frozenset(record["checks"]) if "checks" in record else None,
     )
-
-
-def _counted(arms: ArmFaults) -> dict[str, dict[str, int]]:
-    """Returns the sample of a record that does not name one: how many cases of each suite it holds."""
-    most: Counter[str] = Counter()
-    for cases in arms.values():
-        most |= Counter(case.rpartition("/")[0] for case in cases)
-    return {name: {"cases": count} for name, count in most.items()}
 
 
 class _Suite(TypedDict):
@@ -325,12 +294,12 @@ class _Record(_Format):
 
     effort: int
     seed: int
-    decode: NotRequired[bool]
-    profile: NotRequired[str]
-    suites: NotRequired[dict[str, _Suite]]
-    asked: NotRequired[list[str]]
-    timeout_s: NotRequired[float]
-    memory_bytes: NotRequired[int]
-    vocabularies: NotRequired[dict[str, _Vocabulary]]
+    decode: bool
+    profile: str
+    suites: dict[str, _Suite]
+    asked: list[str]
+    timeout_s: float
+    memory_bytes: int
+    vocabularies: dict[str, _Vocabulary]
     checks: NotRequired[list[str]]
     arms: list[_Arm]

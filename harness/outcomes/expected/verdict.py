@@ -136,7 +136,7 @@ def compare_with_record(folder: Path, path: Path) -> Verdict:
         )
     if others := other_vocabularies(str(path), str(folder), recorded.digests, digests(info.vocabularies)):
         raise BadInput(f"{folder} cannot be compared with {path}: {'; '.join(others)}")
-    now = recorded.as_named_of(faults_of_run(folder))
+    now = faults_of_run(folder)
     verdict = compare_faults(recorded.arms, now, recorded.checks)
     lost = 0 if info.shard else _not_walked(recorded.arms, now, info)
     missing = lost if cases_left_out(info) else 0
