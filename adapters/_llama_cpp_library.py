@@ -16,11 +16,10 @@ import llama_cpp
 import numpy as np
 
 from harness.backend.grammar import UnsupportedVocabulary
-from harness.backend.known_tokens import Loader
+from harness.backend.known_tokens import Loader, written_for_the_library
 from harness.backend.layout import COMPACT
 from harness.backend.vocabulary import Vocabulary
 from harness.backend.vocabulary.gguf_file import write_vocabulary
-from harness.errors import BadInput
 
 # SPACE_RULE and _build_object_rule of llama_cpp/llama_grammar.py; grammars/README.md of llama.cpp.
 LAYOUT = replace(
@@ -75,10 +74,8 @@ def load_model(vocabulary: Vocabulary, loader: Loader) -> tuple[Loader, Any]:
         raise UnsupportedVocabulary(f"llama.cpp does not load {vocabulary.gguf.name}: {_messages_so_far()}")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "vocabulary.gguf")
-        try:
+        with written_for_the_library():
             write_vocabulary(vocabulary, path)
-        except BadInput as error:
-            raise UnsupportedVocabulary(str(error)) from error
         if model := _loaded(path):
             return "bytes", model
     raise RuntimeError(f"llama.cpp does not load the vocabulary {vocabulary.name}: {_messages_so_far()}")

@@ -94,25 +94,11 @@ class TokenizerForm:
         self.tokens = list(vocabulary.tokens)
         for token, name in vocabulary.special_tokens.items():
             self.tokens[token] = name.encode()
-        self._encode = vocabulary.encode
+        self._encode = vocabulary.encode_known
 
     def __call__(self, text: bytes | str) -> list[int]:
-        """Returns the ids of the text, without the characters for which the vocabulary has none, as a Hugging
-        Face tokenizer does. An exception would be a panic of the library, which is told as its fault."""
-        text = text if isinstance(text, str) else text.decode("utf-8", "surrogateescape")
-        try:
-            return self._ids(text)
-        except ValueError:
-            return self._ids("".join(filter(self._has_ids, text)))
-
-    def _ids(self, text: str) -> list[int]:
-        return self._encode(text.encode("utf-8", "surrogateescape"))
-
-    def _has_ids(self, character: str) -> bool:
-        try:
-            return bool(self._ids(character))
-        except ValueError:
-            return False
+        """Returns ids. An exception would be a panic of the library, which is told as its fault."""
+        return self._encode(text.encode() if isinstance(text, str) else text)
 
 
 def ll_tokenizer(vocabulary: Vocabulary, loader: Loader) -> tuple[Loader, LLTokenizer]:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from harness.backend.grammar import UnsupportedVocabulary
 from harness.backend.vocabulary import Vocabulary
+from harness.errors import BadInput
 from harness.text import one_line
 
 Loader = Literal["library", "bytes"]
@@ -42,6 +43,15 @@ def own_loader_at_work(library: str) -> Iterator[None]:
             f"the loader of {library} does not take this tokenizer ({type(error).__name__}: "
             f"{one_line(str(error))[:300]}); with the option loader=bytes it is handed the tokens' bytes"
         ) from error
+
+
+@contextmanager
+def written_for_the_library() -> Iterator[None]:
+    """Turns the BadInput of a file that cannot hold the vocabulary into UnsupportedVocabulary."""
+    try:
+        yield
+    except BadInput as error:
+        raise UnsupportedVocabulary(str(error)) from error
 
 
 def bytes_of_list(info: Any, size: int) -> list[bytes]:
