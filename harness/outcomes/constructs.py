@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,9 @@ from harness.backend.grammar import Grammar
 from harness.cases.bare_schema import SCHEMA_KEYWORDS, SILENT
 from harness.cases.case_line import CASES_FILE
 from harness.cases.subschemas import object_subschemas
-from harness.rows.store import read_cases
+from harness.cases.suite import suite_names
+from harness.rows.row import Row
+from harness.rows.store import read_cases, read_rows
 
 LATER = frozenset(("dependentSchemas", "dependentRequired", "dependencies", "unevaluatedItems",
 "unevaluatedProperties", "minContains",
@@ -119,3 +123,17 @@ def derived_features(folder: Path) -> dict[tuple[str, str], tuple[str, ...]]:
     return {
         (suite, case.id): tags for suite, _, case in read_cases(folder) if (tags := constructs(case.grammar))
     }
+
+
+def tagged_rows(folder: Path) -> Iterator[Row]:
+    """Yields the rows of a run with what their grammars are made of among their tags: the keywords of a JSON
+    Schema, and the constructs of other grammars of which the suite says nothing. Raises BadInput.
+
+    Of our own suites tags of the form `about:...` are left off: they say what a suite has the case for.
+    """
+    ours, derived = frozenset(suite_names()), derived_features(folder)
+    for row in read_rows(folder, whole=False):  # the page says in its own words where rows are missing
+        tags = tuple(tag for tag in row.tags if ":" not in tag or row.suite not in ours)
+        if row.dialect == "json_schema" or not tags:
+            tags = tuple(dict.fromkeys((*tags, *derived.get((row.suite, row.case_id), ()))))
+        yield replace(row, tags=tags) if tags != row.tags else row

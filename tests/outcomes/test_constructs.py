@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from harness.backend.grammar import Grammar
 from harness.cli.main import main
-from harness.outcomes.constructs import constructs
+from harness.outcomes.constructs import constructs, tagged_rows
 
 SCHEMA = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -69,7 +70,7 @@ def test_the_table_of_features_is_not_empty_for_one_s_own_schemas(tmp_path: Path
     case = {"schema": {"type": "string", "maxLength": 2}, "tests": [{"data": "a", "valid": True}]}
     (tmp_path / "mine" / "short.json").write_text(json.dumps(case))
     (tmp_path / "mine" / "tagged.json").write_text(
-        json.dumps({**case, "schema": {"type": "boolean"}, "tests": [], "tags": ["my tag"]})
+        json.dumps({**case, "schema": {"type": "boolean"}, "tests": [], "tags": ["my tag", "team:billing"]})
     )
     words = [
         "run",
@@ -87,4 +88,15 @@ def test_the_table_of_features_is_not_empty_for_one_s_own_schemas(tmp_path: Path
     page = (tmp_path / "run" / "report" / "report.html").read_text("utf-8")
     features = page[page.index('<section id="matrix">') :].partition("</section>")[0]
     assert "JSON Schema: keywords and features" in features
-    assert all(f">{name}</th>" in features for name in ("maxLength", "type", "my tag")), features
+    assert all(f">{name}</th>" in features for name in ("maxLength", "type", "my tag", "team:billing")), (
+        features
+    )
+
+
+def test_what_a_suite_of_ours_has_a_case_for_is_no_feature(synthetic: ModuleType, tmp_path: Path) -> None:
+    tags = ("team:billing", "plain")
+    groups = [
+        [(synthetic.row(suite=name, dialect="regex", tags=tags), b"")] for name in ("regex", "my_regex")
+    ]
+    told = [row.tags for row in tagged_rows(synthetic.write_run(tmp_path / "run", groups))]
+    assert told == [("plain",), tags]

@@ -4,7 +4,7 @@ any mixture."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from harness.measure.kernels.session import FILE as KERNELS
 from harness.measure.record import has_measurement, read_measurement
 from harness.outcomes.answer import Answer, Proofs, answer_of, backends_of, together
 from harness.outcomes.compare import Pair, compare_runs, compare_versions
-from harness.outcomes.constructs import KEYWORDS, derived_features
+from harness.outcomes.constructs import KEYWORDS, tagged_rows
 from harness.outcomes.controls import controls
 from harness.outcomes.endless import Endless
 from harness.outcomes.outcome import walk_verdict
@@ -33,7 +33,7 @@ from harness.report.page.lines import Line, RunSeen, labels
 from harness.report.tables.masks import ExactMasks
 from harness.rows.again import suite_word
 from harness.rows.row import CHECKS_MODE, Row
-from harness.rows.store import NO_END, has_rows, read_end, read_info, read_rows, read_samples
+from harness.rows.store import NO_END, has_rows, read_end, read_info, read_samples
 from harness.serve.decode.figures import Decoded
 from harness.serve.decode.record import has_decoding, read_decoding
 
@@ -290,7 +290,7 @@ def read_inputs(folders: Sequence[Path], *, to_be_published: bool = False) -> In
         masks.append(ExactMasks(info))
         takers = [_but_for(left_out, partial(taker.add, run=place)) for taker in (failures, features, cases)]
         takers += [compiles[-1].add, proofs[-1].add, endless[-1].add, masks[-1].add]
-        rows = each_taken_in(_tagged_rows(folder), *takers, mine.add)
+        rows = each_taken_in(tagged_rows(folder), *takers, mine.add)
         arms = summarize(rows, read_samples(folder), info, folder)
         noticed.append((mine, arms))
         run = RunSeen(place, folder, info, read_end(folder), sum(arm.rows for arm in arms), to_be_published)
@@ -344,20 +344,6 @@ def _keys(folder: Path) -> set[tuple[str, str, str, str]]:
         for arm in info.arms
         for vocabulary in info.vocabularies
     }
-
-
-def _tagged_rows(folder: Path) -> Iterator[Row]:
-    """Yields the rows of a run with what their grammars are made of among their tags: the keywords of a JSON
-    Schema, and the constructs of other grammars of which the suite says nothing.
-
-    Tags of the form `about:...` are left off: they say what a suite has the case for.
-    """
-    derived = derived_features(folder)
-    for row in read_rows(folder, whole=False):  # the page says in its own words where rows are missing
-        tags = tuple(tag for tag in row.tags if ":" not in tag)
-        if row.dialect == "json_schema" or not tags:
-            tags = tuple(dict.fromkeys((*tags, *derived.get((row.suite, row.case_id), ()))))
-        yield replace(row, tags=tags) if tags != row.tags else row
 
 
 def _measured(folder: Path) -> Measured:
