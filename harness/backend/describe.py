@@ -265,6 +265,7 @@ def _describe(specs: list[str], names: list[str], read: list[str], unmade: list[
         vocabularies[name] = {
             "size": vocabulary.size,
             "sha256": vocabulary.sha256,
+            "tokenizer_sha256": vocabulary.tokenizer_sha256,
             "eos_tokens": {str(token): vocabulary.special_tokens[token] for token in vocabulary.eos_tokens},
         }
     return {

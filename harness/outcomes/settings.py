@@ -21,13 +21,32 @@ def digests(vocabularies: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     return {name: str(one["sha256"]) for name, one in vocabularies.items() if "sha256" in one}
 
 
+def other_tokenizers(
+    then: str, now: str, before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
+) -> list[str]:
+    """Returns a sentence for each vocabulary that has the same name and tokens and another tokenizer, where
+    both runs tell."""
+    return [
+        f"the tokenizer of {name} writes other ids or names special tokens otherwise in {now} than in {then}"
+        for name, about in before.items()
+        if about.get("sha256") == after.get(name, {}).get("sha256")
+        and _is_another(about, after.get(name, {}))
+    ]
+
+
+def _is_another(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    kinds = {about["tokenizer_sha256"] for about in (one, other) if "tokenizer_sha256" in about}
+    return len(kinds) > 1
+
+
 def moved_vocabularies(
     before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, str]:
     """Returns the vocabularies of the later run that the earlier one read from another path, by their later
     names, each with its earlier one: a checkout of its own has the same tokenizer elsewhere."""
     was, now = (_paths_alone(one, other) for one, other in ((before, after), (after, before)))
-    return {now[key][0]: was[key][0] for key in now if len(now[key]) == len(was.get(key, ())) == 1}
+    moved = {now[key][0]: was[key][0] for key in now if len(now[key]) == len(was.get(key, ())) == 1}
+    return {name: other for name, other in moved.items() if not _is_another(before[other], after[name])}
 
 
 def _paths_alone(

@@ -307,7 +307,8 @@ class RunInfo:
     arms: tuple[Arm, ...]
     vocabularies: dict[str, dict[str, Any]]
     """The `size` and `sha256` of each vocabulary, by its name, and its `eos_tokens`: each id with which an
-    output may end, as text, and its printed form. Records from before 0.1.0 lack these."""
+    output may end, as text, and its printed form. Records from before 0.1.0 lack these. `tokenizer_sha256` is
+    of the names of special tokens and of the ids that the tokenizer writes; many runs lack it."""
     suites: dict[str, dict[str, Any]]
     """For each suite by name: `version`, `sha256` of the cases walked, `cases` and `instances` of those, and
     `cases_in_all`, how many the suite holds (runs from before this field lack it); `generated`, how many of

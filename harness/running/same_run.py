@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,11 +40,23 @@ def first_difference(one: RunInfo, two: RunInfo, free: Collection[str] = ()) -> 
     they may be parts of one run."""
     for field in fields(RunInfo):
         before, after = getattr(one, field.name), getattr(two, field.name)
+        if field.name == "vocabularies":
+            before, after = known_to_both(before, after), known_to_both(after, before)
         if field.name not in {*FREE, *free} and before != after:
             if field.name == "arms" and _versions(before) == _versions(after):
                 return _described(before, after)
             return Difference(*_shortened(field.name, before, after), field.name in OF_CODE)
     return None
+
+
+def known_to_both(
+    mine: Mapping[str, Mapping[str, Any]], others: Mapping[str, Mapping[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """Returns what a run says of its vocabularies, without what another one does not say of the same."""
+    return {
+        name: {what: value for what, value in about.items() if what in others.get(name, about)}
+        for name, about in mine.items()
+    }
 
 
 def refuse_changes(then: RunInfo, now: RunInfo, folder: Path) -> None:

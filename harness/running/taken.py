@@ -19,7 +19,7 @@ from harness.rows.row import Row, RunInfo, makes_checks
 from harness.rows.store import case_identity, read_cases, read_info, read_rows
 from harness.rows.writer import Writer
 from harness.running.planned_cases import digested
-from harness.running.same_run import first_difference
+from harness.running.same_run import first_difference, known_to_both
 from harness.running.work import Work
 
 FREE_TOO = ("suites", "shard", "arms", "vocabularies")
@@ -42,11 +42,12 @@ def refuse_others(earlier: Path, info: RunInfo) -> None:
                 f"{earlier} has the {kind} {', '.join(sorted(theirs))}, and this run "
                 f"{', '.join(sorted(ours))}, so that no rows can be taken over; leave --take-over out"
             )
-    for name, about in info.vocabularies.items():
-        if before.vocabularies.get(name, about) != about:
+    then = known_to_both(before.vocabularies, info.vocabularies)
+    for name, about in known_to_both(info.vocabularies, before.vocabularies).items():
+        if then.get(name, about) != about:
             raise BadInput(
-                f"{earlier} was walked on other tokens under the name {name}, so that its rows cannot be "
-                "taken over; leave --take-over out"
+                f"{earlier} was walked with another tokenizer under the name {name}, so that its rows cannot "
+                "be taken over; leave --take-over out"
             )
     if different := first_difference(before, info, FREE_TOO):
         what = "another GrammarBench or adapter" if different.is_of_code else "other options"

@@ -120,3 +120,24 @@ def test_the_longest_match_writes_no_letter_as_its_byte(thinking: Path) -> None:
     vocabulary = load_vocabulary(str(thinking))
     letter, byte = (vocabulary.encode(b"a")[0], vocabulary.ids_by_bytes[b"a"])
     assert byte < letter and vocabulary.longest_match(b"a") == [letter]
+
+
+def test_the_second_digest_tells_merges_and_names_of_special_tokens(tmp_path: Path) -> None:
+    folder = byte_level(tmp_path / "made")
+    document = json.loads((folder / "tokenizer.json").read_text())
+
+    def loaded(**changed: object) -> Vocabulary:
+        (folder / "tokenizer.json").write_text(json.dumps(document | changed))
+        return load_vocabulary(str(folder))
+
+    vocabulary = loaded()
+    again = loaded()
+    merged = loaded(model=document["model"] | {"merges": document["model"]["merges"][:1]})
+    renamed = [
+        token | ({"content": "<tool>"} if token["content"] == "<|start|>" else {})
+        for token in document["added_tokens"]
+    ]
+    named = loaded(added_tokens=renamed)
+    assert vocabulary.sha256 == again.sha256 == merged.sha256 == named.sha256
+    assert vocabulary.tokenizer_sha256 == again.tokenizer_sha256
+    assert len({one.tokenizer_sha256 for one in (vocabulary, merged, named)}) == 3

@@ -72,3 +72,28 @@ def test_only_one_path_for_another_of_one_kind_and_digest_is_a_move(
     before: dict[str, str], after: dict[str, str], moved: dict[str, str]
 ) -> None:
     assert moved_vocabularies(known(**before), known(**after)) == moved
+
+
+def test_another_tokenizer_of_the_same_tokens_is_told_and_not_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(name: str, tokenizer: str, **also: Any) -> Path:
+        about = {"size": 300, "sha256": "ab" * 32}
+        about |= {"tokenizer_sha256": tokenizer} if tokenizer else {}
+        return write_run(tmp_path / name, {NEW: also}, vocabularies={"tiny": about})
+
+    wrong = {"accepted": False, "stopped_at": 2}
+    old, base, head = run("old", ""), run("base", "11"), run("head", "22", **wrong)
+    assert main(["compare", str(base), str(head), "--gate"]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "the tokenizer of tiny writes other ids or names special tokens otherwise" in told
+    assert main(["compare", str(old), str(head), "--gate"]) == 1, "an older run does not tell"
+    assert main(["compare", str(base), str(run("same", "11")), "--gate"]) == 0
+
+
+def test_another_tokenizer_under_another_path_is_no_move() -> None:
+    before, after = known(**{HERE: "ab"}), known(**{THERE: "ab"})
+    before[HERE]["tokenizer_sha256"], after[THERE]["tokenizer_sha256"] = "11", "22"
+    assert moved_vocabularies(before, after) == {}
+    after[THERE]["tokenizer_sha256"] = "11"
+    assert moved_vocabularies(before, after) == {THERE: HERE}

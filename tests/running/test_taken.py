@@ -253,8 +253,23 @@ def test_other_tokens_of_the_same_name_are_refused(suite: Path) -> None:
     head, rest = stored.read_text().split("\n", 1)
     (about,) = json.loads(head)["vocabularies"].values()
     stored.write_text(head.replace(about["sha256"], "0" * 64) + "\n" + rest)
-    with pytest.raises(BadInput, match="other tokens under the name bytes"):
+    with pytest.raises(BadInput, match="another tokenizer under the name bytes"):
         walk(suite, "enlarged", taken_from="sample")
+
+
+def test_another_tokenizer_of_the_same_tokens_is_refused_where_both_runs_tell(suite: Path) -> None:
+    walk(suite, "sample")
+    stored = suite.with_name("sample") / "rows.jsonl"
+    head, rest = stored.read_text().split("\n", 1)
+    fields = json.loads(head)
+    (about,) = fields["vocabularies"].values()
+    about["tokenizer_sha256"] = "0" * 64
+    stored.write_text(json.dumps(fields) + "\n" + rest)
+    with pytest.raises(BadInput, match="another tokenizer under the name bytes"):
+        walk(suite, "enlarged", taken_from="sample")
+    del about["tokenizer_sha256"]
+    stored.write_text(json.dumps(fields) + "\n" + rest)
+    walk(suite, "enlarged", taken_from="sample")
 
 
 def test_bare_schemas_get_no_documents(suite_with_bare: Path) -> None:

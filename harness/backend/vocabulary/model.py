@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from harness.backend.vocabulary.by_parts import ids_by_parts
+from harness.backend.vocabulary.texts import TEXTS
 
 _BROKEN_UTF8 = re.compile("([\udc80-\udcff]+)")
 """Runs of bytes that are no UTF-8, as the `surrogateescape` handler spells them."""
@@ -87,6 +88,13 @@ class Vocabulary:
             digest.update(len(token).to_bytes(4, "little") + token)
         return digest.hexdigest()
 
+    @cached_property
+    def tokenizer_sha256(self) -> str:
+        """Returns a hash of what `sha256` leaves out: the names of special tokens, and the tokenizer's own
+        ids of some texts (its merges, its pattern, its normalizer)."""
+        names = sorted(self.special_tokens.items())
+        return hashlib.sha256(repr((names, [*map(self.canonical, TEXTS)])).encode()).hexdigest()
+
     def plain_tokens(self) -> dict[int, bytes]:
         """Returns the bytes of each id that is text, as specials (end-of-sequence among them), padding and
         empty tokens are not."""
@@ -134,6 +142,22 @@ class Vocabulary:
             wanted = part.encode("utf-8", "surrogateescape")
             tokens += self.longest_match(wanted) if _BROKEN_UTF8.match(part) else self._ids(part, wanted)
         return tokens
+
+    def encode_known(self, text: bytes) -> list[int]:
+        """Returns the ids of the text without the characters for which the vocabulary has none, as a Hugging
+        Face tokenizer does."""
+        try:
+            return self.encode(text)
+        except ValueError:
+            characters = text.decode("utf-8", "surrogateescape")
+            known = "".join(filter(self._has_ids, characters))
+            return self.encode(known.encode("utf-8", "surrogateescape"))
+
+    def _has_ids(self, character: str) -> bool:
+        try:
+            return bool(self.encode(character.encode("utf-8", "surrogateescape")))
+        except ValueError:
+            return False
 
     def _ids(self, text: str, wanted: bytes) -> list[int]:
         """Returns the tokenizer's own ids of the text, as far as it gives the text back."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.backend.arm import Arm, are_versions, arm, arm_names, version_key
 from harness.backend.environments.releases import same_or_newest
 from harness.errors import BadInput
-from harness.outcomes.settings import differing, digests, other_inputs, other_vocabularies
+from harness.outcomes.settings import differing, digests, other_inputs, other_tokenizers, other_vocabularies
 from harness.rows.row import RunInfo
 from harness.rows.sample import cases_left_out
 from harness.rows.store import read_info
@@ -31,6 +31,7 @@ def refuse_other_settings(base: Path, head: Path, *, gates: bool) -> None:
         *(_seeds(old, new) if gates else []),
     ]
     others = other_vocabularies(str(base), str(head), digests(old.vocabularies), digests(new.vocabularies))
+    others += other_tokenizers(str(base), str(head), old.vocabularies, new.vocabularies)
     if different := "; ".join([*differing(f"{base} was walked", str(head), settings), *others]):
         raise BadInput(
             f"{base} and {head} cannot be compared: {different}; walk one of them again with the settings "
