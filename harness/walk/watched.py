@@ -18,7 +18,7 @@ from functools import lru_cache
 from time import perf_counter
 from typing import Any, NoReturn, TypeAlias
 
-from harness.backend.contract.place import NotApplicable
+from harness.backend.contract.place import NotApplicable, kind_of
 from harness.backend.grammar import (
     Adapter,
     Bitmask,
@@ -122,14 +122,14 @@ def shown(answer: object) -> str:
     try:
         return str(answer)[:SHOWN]
     except BaseException:  # a hostile `__str__` may raise anything
-        return _kind(answer)
+        return kind_of(answer)
 
 
 def as_bool(answer: object, method: str) -> bool:
     """Returns the answer, which must be a bool. Raises BrokenAnswer."""
     if is_bool(answer):
         return bool(answer)
-    raise BrokenAnswer(f"{method} gives {_kind(answer)}, not bool", answer)
+    raise BrokenAnswer(f"{method} gives {kind_of(answer)}, not bool", answer)
 
 
 def as_instance(answer: object, wanted: type, method: str) -> Any:
@@ -137,11 +137,7 @@ def as_instance(answer: object, wanted: type, method: str) -> Any:
     BrokenAnswer."""
     if isinstance(answer, wanted):
         return answer
-    raise BrokenAnswer(f"{method} gives {_kind(answer)}, not a {wanted.__name__}", answer)
-
-
-def _kind(answer: object) -> str:
-    return "None" if answer is None else f"a {type(answer).__name__}"
+    raise BrokenAnswer(f"{method} gives {kind_of(answer)}, not a {wanted.__name__}", answer)
 
 
 @dataclass(eq=False)
@@ -235,13 +231,15 @@ class WatchedObject(Held, GrammarObject):
     def filler(self, bitmask: Bitmask) -> Callable[[], object]:
         fill: object = self._watch.asked(self.stands_for.filler, bitmask)
         if not callable(fill):
-            raise BrokenAnswer(f"filler gives {_kind(fill)}, which cannot be called")
+            raise BrokenAnswer(f"filler gives {kind_of(fill)}, which cannot be called")
         return lambda: self._watch.asked(fill)
 
     def accept_tokens(self, tokens: Sequence[int]) -> int:
         count: object = self._watch.asked(self.stands_for.accept_tokens, tokens)
         if not is_count(count, len(tokens)):
-            raise BrokenAnswer(f"accept_tokens gives {_kind(count)}, not how many of {len(tokens)} it takes")
+            raise BrokenAnswer(
+                f"accept_tokens gives {kind_of(count)}, not how many of {len(tokens)} it takes"
+            )
         return int(count)  # type: ignore[call-overload, no-any-return]
 
     def rollback(self, count: int) -> None:
@@ -250,7 +248,7 @@ class WatchedObject(Held, GrammarObject):
     def fill_draft(self, tokens: Sequence[int], bitmasks: Bitmask) -> int:
         count: object = self._watch.asked(self.stands_for.fill_draft, tokens, bitmasks)
         if not is_count(count, len(tokens)):
-            raise BrokenAnswer(f"fill_draft gives {_kind(count)}, not how many of {len(tokens)} may come")
+            raise BrokenAnswer(f"fill_draft gives {kind_of(count)}, not how many of {len(tokens)} may come")
         return int(count)  # type: ignore[call-overload, no-any-return]
 
     def copy(self) -> WatchedObject:

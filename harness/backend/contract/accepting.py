@@ -6,6 +6,7 @@ from harness.backend.contract.place import (
     NotApplicable,
     accepting_places,
     expect,
+    kind_of,
     places,
     refusals,
     refused_byte,
@@ -39,14 +40,14 @@ def check_answers_are_bools_and_counts(adapter: Adapter) -> None:
         if token is not None:
             answers["accept_token"] = place.reach().accept_token(token)
             count = grammar_object.accept_tokens([token])
-            kind = type(count).__name__
-            expect(is_count(count, 1), place, f"accept_tokens gives a {kind}, not how many of 1 it takes")
+            wrong = f"accept_tokens gives {kind_of(count)}, not how many of 1 it takes"
+            expect(is_count(count, 1), place, wrong)
         for refused in (*adapter.vocabulary.eos_tokens, refused_byte(place)):
             if refused is not None:
                 name = adapter.vocabulary.special_tokens.get(refused, adapter.vocabulary.tokens[refused])
                 answers[f"accept_token of {name!r}"] = place.reach().accept_token(refused)
         for method, answer in answers.items():
-            expect(is_bool(answer), place, f"{method} gives a {type(answer).__name__}, not bool")
+            expect(is_bool(answer), place, f"{method} gives {kind_of(answer)}, not bool")
 
 
 def check_a_refused_token_does_not_move(adapter: Adapter) -> None:

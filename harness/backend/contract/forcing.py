@@ -15,6 +15,7 @@ from harness.backend.contract.place import (
     allowed,
     byte_tokens,
     expect,
+    kind_of,
     places,
     spell,
 )
@@ -57,7 +58,7 @@ def check_fast_forward_tokens_are_accepted(adapter: Adapter) -> None:
 
 def _forced_bytes(place: Place, grammar_object: GrammarObject) -> bytes:
     forced: object = grammar_object.jump_forward()
-    expect(isinstance(forced, bytes), place, f"jump_forward gives {type(forced).__name__}, not bytes")
+    expect(isinstance(forced, bytes), place, f"jump_forward gives {kind_of(forced)}, not bytes")
     return cast(bytes, forced)
 
 
