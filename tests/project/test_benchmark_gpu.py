@@ -825,6 +825,7 @@ def test_a_layer_is_timed_over_passes_that_are_queued_together(monkeypatch: pyte
 def test_a_cell_is_decoded_here(batch: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Every setting, by a real backend and its A/A arm, with a model of the shape tiny."""
     monkeypatch.setattr(gpu_decode, "VOCABULARY", "probe")
+    monkeypatch.setattr(gpu_decode, "LARGE", 1)
     plan = Plan(
         shapes=("tiny",),
         batches=(batch,),
@@ -836,6 +837,11 @@ def test_a_cell_is_decoded_here(batch: int, monkeypatch: pytest.MonkeyPatch, tmp
     )
     (asked,) = (cell for cell in plan.cells("decode") if cell.kind == "decode")
     cell = gpu_decode.decode_cell(asked, plan, "cpu", tmp_path / "record", lambda _: None)
+    so_far = json.loads((tmp_path / "record" / gpu_running.SO_FAR).read_text())["rows"]
+    arms = {row["arm"] for row in cell["rows"]}
+    assert {row["arm"] for row in so_far} == arms - {"llguidance (again)"} != arms, (
+        "before the last arm began"
+    )
     settings = gpu_decode.settings_of(batch, plan.texts, plan.own_kernel)
     loads, texts = {setting.plain for setting in settings}, settings[0].texts
     assert not cell["lost"] and len(cell["rows"]) == 2 * (len(settings) + len(loads))
