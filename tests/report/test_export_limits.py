@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +17,9 @@ from compared import OLD, write_run
 from harness.outcomes.result import Result, result_of
 from harness.outcomes.summary import arm_key
 from harness.report.cases.failing import Failures, worst_kind
-from harness.report.export import bencher, benchmark_action, junit, summary
+from harness.report.export import FORMS, bencher, benchmark_action, junit, summary, write
+from harness.report.page.inputs import read_inputs
+from harness.report.page.page import write_report
 from harness.rows.row import Finding
 
 DOCUMENTED = Finding("a_documented_check", 1, "this is documented", "known", under=3, documented=True)
@@ -99,3 +102,36 @@ def test_a_failing_case_is_as_bad_as_on_the_arms_that_solve_anything() -> None:
     solves_nothing = {(0, arm_key(crashed))}
     assert worst_kind(case, set()) == worst_kind(case, set(case.rows)) == "breaks"
     assert worst_kind(case, solves_nothing) == "too_slow"
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+@pytest.mark.parametrize("sampled", [True, False])
+def test_each_form_with_a_place_for_words_tells_which_part_of_the_suites_it_is_of(
+    is_whole: bool, sampled: bool, tmp_path: Path
+) -> None:
+    """The files are mailed and joined, without what `report` says on the terminal."""
+    suites = {"first": {"version": "1", "sha256": "0" * 64, "cases": 2, "instances": 2, "cases_in_all": 50}}
+    if not sampled:
+        del suites["first"]["cases_in_all"]
+    run = write_run(tmp_path / "run", {OLD: {"accepted": False}}, finish=is_whole, suites=suites)
+    result = result_of(run)
+    assert bool(result.incomplete) is not is_whole and bool(result.sample) is sampled
+    part = "; ".join(filter(None, ["" if is_whole else "incomplete", result.sample]))
+    files = {
+        path.name: path.read_text()
+        for path in write(result, [one for one in FORMS if one != "json"], tmp_path)
+    }
+    for name in ("cases.csv", "figures.csv", "failing.csv"):
+        assert {line["sample"] for line in csv.DictReader(files[name].splitlines())} == {part}
+    series = json.loads(files["benchmark-smaller-is-better.json"])
+    assert series and all(one["extra"].removeprefix("from 2 cases").lstrip("; ") == part for one in series)
+    assert files["tables.md"].startswith(f"{part}\n\n| backend" if part else "| backend")
+    assert ("incomplete" in files["annotations.txt"]) is not is_whole
+    if is_whole:
+        assert files["annotations.txt"].endswith(f"::{'; '.join(filter(None, ['1 failed case', part]))}\n")
+    title = ElementTree.fromstring(files["junit.xml"].encode()).get("name", "")
+    assert title.partition(", ")[2] == part
+    (run / "cases.jsonl").touch()
+    write_report(read_inputs([run]), tmp_path / "page")
+    (told,) = json.loads((tmp_path / "page" / "report.json").read_text())["runs"]
+    assert (told["sample"], bool(told["incomplete"])) == (result.sample, not is_whole)

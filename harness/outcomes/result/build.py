@@ -61,12 +61,15 @@ def result_of(
     noticed, arms = read
     changes: list[Change] = []
     gate: Gate
+    incomplete = ""
     if end is None:
-        gate = Gate("incomplete", "", (f"the run has no end; {how_to_complete(run, info)}",))
+        incomplete = f"the run has no end; {how_to_complete(run, info)}"
     elif why := why_not_whole(run, end, sum(arm.rows for arm in arms)):
-        gate = Gate("incomplete", "", (f"{run}: {why}",))
+        incomplete = f"{run}: {why}"
     elif recorded and recorded.end is None:
-        gate = Gate("incomplete", "", (f"the measurement in {run} has no end; measure anew",))
+        incomplete = f"the measurement in {run} has no end; measure anew"
+    if incomplete:
+        gate = Gate("incomplete", "", (incomplete,))
     elif base and expected.is_record(base):
         changes, gate = _held_to_record(run, base)
     elif base:
@@ -78,6 +81,7 @@ def result_of(
     measured = list(_measured(recorded)) if recorded and recorded.end is not None else []
     return Result(
         sample=sample_of(info),
+        incomplete=incomplete,
         run=info.run,
         started=info.started,
         harness=info.harness,

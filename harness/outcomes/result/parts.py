@@ -94,6 +94,8 @@ class Result:
 
     sample: str
     """The sample of its suites that the run walked; empty if it walked them whole."""
+    incomplete: str
+    """Why the run, or the measurement in its folder, is not whole; empty if it is."""
     run: str
     started: str
     harness: str
@@ -108,6 +110,12 @@ class Result:
     which is also among `failing`."""
     changes: tuple[Change, ...]
     gate: Gate
+
+    @property
+    def part(self) -> str:
+        """Returns what keeps the figures from being those of whole suites, for beside a figure: that the run
+        is incomplete, and its sample; empty for a whole run."""
+        return "; ".join(filter(None, ["incomplete" if self.incomplete else "", self.sample]))
 
     def to_json(self) -> dict[str, Any]:
         """Returns the result as plain values, which JSON can hold."""

@@ -139,7 +139,8 @@ def _index(
         "kind": "grammarbench report",
         "format": FORMAT,
         "runs": [{"run": run.info.run, "started": run.info.started,
-        "folder": str(run.told_folder)} for run in runs.values()],
+        "folder": str(run.told_folder), "sample": run.sample, "incomplete": run.why_not_whole}
+        for run in runs.values()],
         "arms": [
             _arm(line, list(runs).index(line.run.place), line.position in solve_nothing) for line in lines
         ],

@@ -35,7 +35,7 @@ def _series(result: Result, better: str) -> str:
             entry["range"] = f"{_number(figure.low)} to {_number(figure.high)}"
         if figure.values is not None:
             come_from = f"from {counted(figure.values, OF.get(figure.unit, 'case'))}"
-            entry["extra"] = "; ".join(filter(None, [come_from, figure.why, result.sample]))
+            entry["extra"] = "; ".join(filter(None, [come_from, figure.why, result.part]))
         entries.append(entry)
     return json.dumps(entries, indent=1, allow_nan=False) + "\n"
 

@@ -30,16 +30,16 @@ FAILING = (
 def files(result: Result) -> dict[str, str]:
     """Returns `cases.csv`, `figures.csv` and `failing.csv`, each with a line of heads."""
     return {
-        "cases.csv": _table(("arm", "suite", *COUNTED, "conformance"), result.counts, result.sample),
-        "figures.csv": _table(FIGURES, result.figures, result.sample),
-        "failing.csv": _table(FAILING, result.failing, result.sample),
+        "cases.csv": _table(("arm", "suite", *COUNTED, "conformance"), result.counts, result.part),
+        "figures.csv": _table(FIGURES, result.figures, result.part),
+        "failing.csv": _table(FAILING, result.failing, result.part),
     }
 
 
-def _table(columns: Sequence[str], of: Iterable[object], sample: str) -> str:
-    """Returns a line for each of the objects, with its attributes of these names, and behind them the
-    sample."""
-    lines = ([*(_cell(getattr(one, name)) for name in columns), _cell(sample)] for one in of)
+def _table(columns: Sequence[str], of: Iterable[object], part: str) -> str:
+    """Returns a line for each of the objects, with its attributes of these names, and behind them, as
+    `sample`, which part of its suites the run has: files of several runs are joined."""
+    lines = ([*(_cell(getattr(one, name)) for name in columns), _cell(part)] for one in of)
     return csv_text([(*columns, "sample"), *lines])
 
 

@@ -29,7 +29,7 @@ NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def files(result: Result) -> dict[str, str]:
     """Returns `junit.xml`: a test suite for each arm and suite, and one for the gate."""
     root = xml.Element(
-        "testsuites", name=_fit(f"grammarbench {result.run}{f', {result.sample}' if result.sample else ''}")
+        "testsuites", name=_fit(f"grammarbench {result.run}{f', {result.part}' if result.part else ''}")
     )
     tests = failures = skipped = 0
     failing: dict[tuple[str, str], list[Failing]] = {}

@@ -10,8 +10,8 @@ from harness.text import counted, markdown
 
 def files(result: Result) -> dict[str, str]:
     """Returns `tables.md`: the cases by arm and suite, and every figure."""
-    sample = f"{markdown(result.sample, 300)}\n\n" if result.sample else ""
-    return {"tables.md": f"{sample}{counts(result)}\n\n{figures(result)}\n"}
+    part = f"{markdown(result.part, 300)}\n\n" if result.part else ""
+    return {"tables.md": f"{part}{counts(result)}\n\n{figures(result)}\n"}
 
 
 def counts(result: Result) -> str:

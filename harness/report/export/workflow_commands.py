@@ -31,7 +31,9 @@ def lines(result: Result) -> list[str]:
         for count in result.counts:
             arms[count.arm] = arms.get(count.arm, 0) + count.failed
         commands = [
-            _command("notice", arm, counted(count, "failed case")) for arm, count in arms.items() if count
+            _command("notice", arm, "; ".join(filter(None, [counted(count, "failed case"), result.sample])))
+            for arm, count in arms.items()
+            if count
         ]
     return (
         commands
