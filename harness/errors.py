@@ -16,6 +16,12 @@ class BadInput(Exception):
     exit_code = BAD_INPUT
 
 
+def damaged(what: str) -> BadInput:
+    """Returns the error for a file of ours that says what it cannot say: `what` has the file and what is
+    wrong there."""
+    return BadInput(f"{what}; the file was changed or damaged")
+
+
 class Incomplete(BadInput):
     """A run, a measurement or a decoding has no end, so what was asked for is not done; the command line
     exits with 3."""

@@ -28,7 +28,7 @@ from typing import (
     is_typeddict,
 )
 
-from harness.errors import BadInput
+from harness.errors import BadInput, damaged
 from harness.text import one_line
 
 T = TypeVar("T")
@@ -65,13 +65,11 @@ def json_line(content: bytes | str, where: str) -> Any:
         text = content if isinstance(content, str) else content.decode("utf-8", "surrogatepass")
         value = _DECODER.decode(text)
     except RecursionError as error:
-        raise BadInput(f"{where}: nested too deeply; the file was changed or damaged") from error
+        raise damaged(f"{where}: nested too deeply") from error
     except ValueError as error:
-        raise BadInput(
-            f"{where}: not JSON ({one_line(str(error), SHOWN)}); the file was changed or damaged"
-        ) from error
+        raise damaged(f"{where}: not JSON ({one_line(str(error), SHOWN)})") from error
     if text.count("[") + text.count("{") > DEEPEST and _is_deep(value):
-        raise BadInput(f"{where}: nested too deeply; the file was changed or damaged")
+        raise damaged(f"{where}: nested too deeply")
     return value
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.backend.grammar import Dialect, Grammar
 from harness.cases.case import Case, Instance
-from harness.errors import BadInput
+from harness.errors import damaged
 from harness.shape import LONGEST_LINE, bounded_lines, json_line, shaped
 
 CASES_FILE = "cases.jsonl"
@@ -64,9 +64,7 @@ def case_from_line(line: bytes) -> tuple[str, str, Case]:
             raise ValueError(f"{stored.id[:80]!r} is no id of a case")
         instances = tuple(map(_instance_of, stored.instances))
     except ValueError as error:
-        raise BadInput(
-            f"cases.jsonl: a line that is no case ({error}); the file was changed or damaged"
-        ) from error
+        raise damaged(f"cases.jsonl: a line that is no case ({error})") from error
     return (
         stored.suite,
         stored.suite_version,

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.cases.case import Case
-from harness.errors import BadInput
+from harness.errors import BadInput, damaged
 from harness.measure.protocol import PROTOCOL, MeasuredArm
 from harness.rows.appending import Appender, RecordLines, sliced
 from harness.rows.store import is_published, read_integers
@@ -147,7 +147,7 @@ class Recorded:
         try:
             return sliced(figures, self.figures)
         except ValueError as error:
-            raise BadInput(f"{self.folder / FIGURES}: {error}; the file was changed or damaged") from error
+            raise damaged(f"{self.folder / FIGURES}: {error}") from error
 
 
 def has_measurement(folder: Path) -> bool:

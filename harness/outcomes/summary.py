@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.backend.arm import arm
-from harness.errors import BadInput
+from harness.errors import damaged
 from harness.outcomes.outcome import MORE, NOT_COMPILED, CaseRows, Counts, counts_of, walk_verdict
 from harness.rows.folder import SAMPLES
 from harness.rows.row import BROKEN, CHECKS_MODE, DECLINED, OURS, Row, RunInfo
@@ -356,5 +356,5 @@ def walk_times(arm: ArmSummary, cases: Iterable[CaseSummary]) -> Iterator[Nanose
         for start, count in case.slices:
             if start + count > len(arm.samples):
                 where = arm.folder / SAMPLES
-                raise BadInput(f"{where}: shorter than the rows say; the file was changed or damaged")
+                raise damaged(f"{where}: shorter than the rows say")
             yield arm.samples[start : start + count // 2 * 2].reshape(-1, 2)

@@ -12,7 +12,7 @@ from typing import IO, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.errors import BadInput
+from harness.errors import BadInput, damaged
 from harness.rows.folder import opened
 from harness.shape import LARGEST, shaped, whole_lines
 from harness.text import counted
@@ -114,10 +114,7 @@ class RecordLines:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, ValueError):
-            raise BadInput(
-                f"{self._path}:{self._number}: not a line of a {self._record} ({error}); the file was "
-                "changed or damaged"
-            ) from error
+            raise damaged(f"{self._path}:{self._number}: not a line of a {self._record} ({error})") from error
 
     def first(self) -> dict[str, Any]:
         """Returns the first line without its kind. Raises BadInput if there is none, or for another

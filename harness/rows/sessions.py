@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from harness.errors import BadInput
+from harness.errors import damaged
 from harness.rows.appending import encoded, reopened, write_lines
 from harness.rows.machine import all_machines
 from harness.rows.row import RunInfo
@@ -64,7 +64,5 @@ def _sessions(folder: Path) -> Iterator[Session]:
                     raise ValueError("no number of workers, or no executor")
             except (ValueError, RecursionError) as error:
                 reason = one_line(str(error), 100)
-                raise BadInput(
-                    f"{path}:{number}: no session ({reason}); the file was changed or damaged"
-                ) from error
+                raise damaged(f"{path}:{number}: no session ({reason})") from error
             yield session

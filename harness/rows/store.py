@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from harness.backend.arm import Arm
 from harness.cases.case import Case
 from harness.cases.case_line import CASES_FILE, cases_in
-from harness.errors import BadInput
+from harness.errors import BadInput, damaged
 from harness.rows.folder import ROWS, SAMPLES
 from harness.rows.line import problem_with
 from harness.rows.row import FORMAT, End, Row, RunInfo, identity, row_from_json
@@ -271,16 +271,10 @@ def read_rows(folder: Path, *, whole: bool = True) -> Iterator[Row]:
             row = row_from_json(value | {"samples": None} if without_samples else value)
             if row.version_key not in arms:
                 who = one_line(" ".join(filter(None, row.version_key)), 200, spelled=True)
-                raise BadInput(
-                    f"{folder}/rows.jsonl:{number}: a row of {who}, no arm of this run; the file was "
-                    "changed or damaged"
-                )
+                raise damaged(f"{folder}/rows.jsonl:{number}: a row of {who}, no arm of this run")
             if row.vocabulary not in vocabularies:
                 where = one_line(row.vocabulary, 200, spelled=True)
-                raise BadInput(
-                    f"{folder}/rows.jsonl:{number}: a row on {where}, no vocabulary of this run; the file "
-                    "was changed or damaged"
-                )
+                raise damaged(f"{folder}/rows.jsonl:{number}: a row on {where}, no vocabulary of this run")
             key = identity(row)
             if key in keys:
                 raise BadInput(f"{folder}/rows.jsonl:{number}: the same walk stands here twice")
@@ -289,7 +283,7 @@ def read_rows(folder: Path, *, whole: bool = True) -> Iterator[Row]:
         else:
             end = _end_of(value)
     if whole and end is not None and (why := why_not_whole(folder, end, len(keys))):
-        raise BadInput(f"{folder}/rows.jsonl: {why}; the file was changed or damaged")
+        raise damaged(f"{folder}/rows.jsonl: {why}")
 
 
 NO_END = "no end"
@@ -370,9 +364,7 @@ def read_cases_at(folder: Path) -> Iterator[tuple[int, str, str, Case]]:
     try:
         for offset, suite, version, case in cases_in(folder / CASES_FILE):
             if (suite, case.id) in keys:
-                raise BadInput(
-                    f"cases.jsonl: the case {case.id} stands here twice; the file was changed or damaged"
-                )
+                raise damaged(f"cases.jsonl: the case {case.id} stands here twice")
             keys.add((suite, case.id))
             yield offset, suite, version, case
     except FileNotFoundError as error:

@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.cases.case_line import CASES_FILE
 from harness.cases.plan import rows_owed
-from harness.errors import BadInput
+from harness.errors import BadInput, damaged
 from harness.rows.folder import ROWS, SAMPLES, locked, make_writable, new_run_id, now
 from harness.rows.machine import all_machines
 from harness.rows.resume import StoredCase, stored
@@ -74,7 +74,7 @@ def merge(out: Path, folders: Sequence[Path], argv: Sequence[str]) -> Merged:
         for case in owed
     ]
     if len(set(wanted)) < len(wanted):
-        raise BadInput(f"{folders[0]}/rows.jsonl names one backend twice; the file was changed or damaged")
+        raise damaged(f"{folders[0]}/rows.jsonl names one backend twice")
     parts = [_part(folder, owed, set(wanted)) for folder in folders]
     _same_checks(folders)
     for place, part in enumerate(parts):
@@ -148,9 +148,7 @@ def _same_cases(folders: Sequence[Path], info: RunInfo) -> None:
             digests.setdefault(suite, hashlib.sha256()).update(text)
     stated = {name: suite["sha256"] for name, suite in info.suites.items() if suite["cases"]}
     if stated != {name: digest.hexdigest() for name, digest in digests.items()}:
-        raise BadInput(
-            f"{first}/cases.jsonl is not what its run was planned with; the file was changed or damaged"
-        )
+        raise damaged(f"{first}/cases.jsonl is not what its run was planned with")
 
 
 def _digest_of_cases(folder: Path) -> bytes:
@@ -185,7 +183,7 @@ def _part(folder: Path, owed: dict[tuple[str, str], int], wanted: set[Key]) -> P
                 "run did not plan"
             )
         if 8 * case.samples > samples.stat().st_size:
-            raise BadInput(f"{samples}: shorter than the rows say; the file was changed or damaged")
+            raise damaged(f"{samples}: shorter than the rows say")
         if case.identity in by_identity or len(case.statuses) != owed[case.identity[-2], case.identity[-1]]:
             raise BadInput(
                 f"{folder}/rows.jsonl: too many or too few rows of {' '.join(filter(None, case.identity))}"

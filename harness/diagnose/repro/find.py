@@ -13,7 +13,7 @@ from harness.backend.environments.build import python_of
 from harness.backend.registry import parse_spec
 from harness.backend.vocabulary.load import recorded_name
 from harness.cases.case import Case, Instance
-from harness.errors import BadInput, did_you_mean
+from harness.errors import BadInput, damaged, did_you_mean
 from harness.outcomes.outcome import Fault, faults, telling
 from harness.rows.row import DECLINED, OURS, Finding, Row, RunInfo, verdict
 from harness.rows.store import read_cases, read_info, read_rows
@@ -83,9 +83,9 @@ def find_failure(
     (case,) = (case for suite, case in suites_and_cases if (suite, case.id) == (row.suite, row.case_id))
     along = _along(row, case, finding)
     if along is not None and not 0 <= along < len(case.instances):
-        raise BadInput(
+        raise damaged(
             f"{folder}: a row of that case, or its finding, is of instance {along}, and the case has "
-            f"{len(case.instances)}; the file was changed or damaged"
+            f"{len(case.instances)}"
         )
     instance = case.instances[along] if along is not None else Instance("", b"", None)
     its_arm = next(one for one in info.arms if version_key(one) == row.version_key)

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NotRequired, TypedDict
 
-from harness.errors import BadInput
+from harness.errors import BadInput, damaged
 from harness.measure.kernels.session import FILE, FORMAT
 from harness.measure.kernels.timing import COPY
 from harness.shape import shaped, whole_lines
@@ -60,9 +60,7 @@ def read(folder: Path) -> StoredKernels:
             if rows[-1].get("totals_ns") and not {"bytes", "calls"} <= rows[-1].keys():
                 raise ValueError("it has totals_ns and lacks bytes or calls")
         except ValueError as error:
-            raise BadInput(
-                f"{path}:{number}: no line of a run of kernels ({error}); the file was changed or damaged"
-            ) from error
+            raise damaged(f"{path}:{number}: no line of a run of kernels ({error})") from error
     if not rows or rows[0]["kind"] != "run" or rows[0].get("format") != FORMAT:
         raise BadInput(f"{path} does not begin with a run of kernels in format {FORMAT}")
     of = {
