@@ -17,7 +17,7 @@ from compared import OLD, write_run
 from harness.outcomes.result import Result, result_of
 from harness.outcomes.summary import arm_key
 from harness.report.cases.failing import Failures, worst_kind
-from harness.report.export import FORMS, bencher, benchmark_action, junit, summary, write
+from harness.report.export import FORMS, bencher, benchmark_action, junit, summary, workflow_commands, write
 from harness.report.page.inputs import read_inputs
 from harness.report.page.page import write_report
 from harness.rows.row import Finding
@@ -135,3 +135,36 @@ def test_each_form_with_a_place_for_words_tells_which_part_of_the_suites_it_is_o
     write_report(read_inputs([run]), tmp_path / "page")
     (told,) = json.loads((tmp_path / "page" / "report.json").read_text())["runs"]
     assert (told["sample"], bool(told["incomplete"])) == (result.sample, not is_whole)
+
+
+def test_a_summary_tells_the_gravest_of_what_fails_as_often_and_how_much_is_left_off(
+    large: Result,
+) -> None:
+    """A control, which fails most of all, is no backend; page and answer leave it out as well."""
+    (arm,), failing = large.arms, large.failing[0]
+    late = replace(failing, outcome="failed", documented=(), state="too_slow", faults=("timeout",))
+    broken = replace(late, state="breaks", faults=("crash", "timeout"))
+    many = [replace(late, faults=(f"many{number:02}",)) for number in range(39) for _ in range(3)]
+    floor = replace(arm, name="floor", backend="unconstrained")
+    of_floor = [replace(late, arm="floor", faults=("under_constrained",))] * 99
+    counts = tuple(replace(large.counts[0], arm=name, failed=9) for name in (arm.name, "floor"))
+    result = replace(
+        large,
+        arms=(arm, floor),
+        counts=counts,
+        failing=(*of_floor, *many, replace(late, faults=("slow",)), broken),
+    )
+    (text,) = summary.files(result).values()
+    table = text.partition("### What fails most")[2]
+    lines = [line for line in table.splitlines() if line.startswith("| aaa")]
+    assert len(lines) == 40 and lines[-1].endswith("| crash | 1 |") and "floor" not in table
+    assert "\n\nand 2 more\n" in table, "slow, and the timeout behind the crash"
+    alone = replace(result, failing=(broken,))
+    assert "more\n" not in summary.files(alone)["summary.md"].partition("What fails most")[2]
+    (noticed,) = workflow_commands.lines(result)
+    assert "title=aaa" in noticed
+    control = replace(result, arms=(floor,), counts=counts[1:], failing=tuple(of_floor))
+    assert "| floor | under_constrained | 99 |" in summary.files(control)["summary.md"], (
+        "nothing else is there"
+    )
+    assert len(workflow_commands.lines(control)) == 1

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from harness.outcomes import outcome
+from harness.outcomes.controls import CONTROLS
 from harness.outcomes.delayed import Delayed
 from harness.outcomes.gate import Gate
 from harness.outcomes.metrics import Better
@@ -116,6 +117,12 @@ class Result:
         """Returns what keeps the figures from being those of whole suites, for beside a figure: that the run
         is incomplete, and its sample; empty for a whole run."""
         return "; ".join(filter(None, ["incomplete" if self.incomplete else "", self.sample]))
+
+    @property
+    def controls(self) -> frozenset[str]:
+        """Returns the names of the arms that are our controls; none where the run has nothing else."""
+        found = frozenset(arm.name for arm in self.arms if arm.backend in CONTROLS)
+        return found if len(found) < len(self.arms) else frozenset()
 
     def to_json(self) -> dict[str, Any]:
         """Returns the result as plain values, which JSON can hold."""

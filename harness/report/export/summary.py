@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from harness.outcomes import delayed
+from harness.outcomes.case_state import CaseState
 from harness.outcomes.gate import NO_BASE
 from harness.outcomes.outcome import in_words, summed
 from harness.outcomes.result import Result
@@ -60,20 +61,7 @@ def _lines(result: Result) -> Iterator[str]:
     yield tables.counts(result)
     yield "\n### Figures\n"
     yield tables.figures(result, headline=True)
-    kinds = Counter(
-        (failing_case.arm, fault)
-        for failing_case in result.failing
-        if failing_case.outcome == "failed"
-        for fault in failing_case.faults
-        if fault not in failing_case.documented
-    )
-    if kinds:
-        yield "\n### What fails most\n"
-        yield "| backend | fault | cases |\n| --- | --- | ---: |"
-        yield from (
-            f"| {markdown(arm)} | {markdown(fault)} | {count} |"
-            for (arm, fault), count in kinds.most_common(MOST_LINES)
-        )
+    yield from _what_fails_most(result)
     for line in delayed.lines(result.delayed):
         yield f"\n{markdown(line, 600)}\n"
     yield from (
@@ -82,6 +70,31 @@ def _lines(result: Result) -> Iterator[str]:
     )
     yield f"\nrun {markdown(result.run)}, {markdown(result.started)}, "
     yield f"profile {markdown(result.profile)}, harness {markdown(result.harness)}"
+
+
+def _what_fails_most(result: Result) -> Iterator[str]:
+    """Yields a table of the faults in the most cases, of as many the gravest first, but for those of
+    controls; nothing where there are none."""
+    controls, gravity = result.controls, dict[tuple[str, str], int]()
+    kinds: Counter[tuple[str, str]] = Counter()
+    for case in result.failing:
+        if case.outcome == "failed" and case.arm not in controls:
+            faults = [fault for fault in case.faults if fault not in case.documented]
+            kinds.update((case.arm, fault) for fault in faults)
+            # A case is in the state of its worst fault, which is the first.
+            worst = case.arm, faults[0]
+            gravity[worst] = min(gravity.get(worst, len(CaseState)), CaseState(case.state).gravity)
+    if not kinds:
+        return
+    yield "\n### What fails most\n"
+    yield "| backend | fault | cases |\n| --- | --- | ---: |"
+    ordered = sorted(kinds, key=lambda kind: (-kinds[kind], gravity.get(kind, len(CaseState))))
+    yield from (
+        f"| {markdown(arm)} | {markdown(fault)} | {kinds[arm, fault]} |"
+        for arm, fault in ordered[:MOST_LINES]
+    )
+    if len(ordered) > MOST_LINES:
+        yield f"\nand {len(ordered) - MOST_LINES} more"
 
 
 def judged(result: Result) -> Iterator[str]:

@@ -18,7 +18,7 @@ def files(result: Result) -> dict[str, str]:
 
 def lines(result: Result) -> list[str]:
     """Returns `::error title=...::text` for what fails the gate, `::warning` for what is worse without a gate
-    and, where there is neither, `::notice` for failed cases."""
+    and, where there is neither, `::notice` for failed cases, but for those of controls."""
     level = "error" if result.gate.verdict == "failed" else "warning"
     reasons = [
         _command(level, f"GrammarBench {result.gate.verdict}", reason) for reason in result.gate.reasons
@@ -33,7 +33,7 @@ def lines(result: Result) -> list[str]:
         commands = [
             _command("notice", arm, "; ".join(filter(None, [counted(count, "failed case"), result.sample])))
             for arm, count in arms.items()
-            if count
+            if count and arm not in result.controls
         ]
     return (
         commands
