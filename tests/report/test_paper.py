@@ -25,9 +25,9 @@ from harness.outcomes.result import result_of
 from harness.report.figures import printing
 from harness.report.page.inputs import Inputs, read_inputs
 from harness.report.page.page import write_report
-from harness.report.paper.figures import figures
 from harness.report.paper.latex import ACCENTED, escape, table
 from harness.report.paper.tables import tables
+from harness.report.paper.write import figures
 from harness.report.tables.time import time_frame
 from harness.rows.folder import ROWS
 from harness.rows.store import PACKED, packed, read_rows

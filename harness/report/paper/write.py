@@ -1,4 +1,4 @@
-"""Writes what a paper takes from runs."""
+"""Writes what a paper takes from runs: each chart of the page as a file of its own, and tables."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.errors import BadInput
+from harness.report.figures.printing import printing
+from harness.report.page.content import Content
 from harness.report.page.inputs import Inputs
-from harness.report.paper.figures import figures
+from harness.report.page.section import discovered_sections
 from harness.report.paper.tables import tables
+from harness.report.templates import template_environment
 from harness.whole_files import write_files
 
 
@@ -25,3 +28,12 @@ def write(inputs: Inputs, forms: Sequence[str], out: Path) -> list[Path]:
             "the page (--format html) shows it"
         )
     return write_files(out, files, "--out")
+
+
+def figures(inputs: Inputs, forms: Sequence[str]) -> dict[str, bytes]:
+    """Returns `figure-NAME.FORM` for every chart that the page of these inputs has. Raises BadInput."""
+    content = Content(inputs, template_environment().get_template("case.html.j2"))
+    with printing(forms) as printed:
+        for section in discovered_sections().values():
+            section.values(content)
+    return {f"figure-{chart.name}.{form}": chart.files[form] for chart in printed for form in forms}
