@@ -13,7 +13,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from harness.backend.cache import cache_home
 from harness.backend.process.child import Answer, Handler
+from harness.backend.process.lost import Lost
+from harness.backend.process.service import Service
 from harness.cases.subschemas import Schema, at, put, subschemas, without_keys
 from harness.errors import BadInput, describe
 from harness.text import one_line
@@ -34,10 +37,6 @@ def model_file(wanted: str) -> Path | None:
     """
     if not NAMED.fullmatch(wanted):
         return None
-    from harness.backend.environments.build import cache_folder
-    from harness.backend.process.lost import Lost
-    from harness.backend.process.service import Service
-
     module, _, name = wanted.partition(":")
     try:
         with Service("harness.cases.models:open_models", keeps_output=True) as service:
@@ -48,7 +47,7 @@ def model_file(wanted: str) -> Path | None:
         raise BadInput(
             f"{wanted}: no JSON Schema of it: {one_line(f'{lost}{lost.last_line()}', 200)}"
         ) from lost
-    folder = cache_folder() / "models" / hashlib.sha256(wanted.encode() + b"\n" + content).hexdigest()[:12]
+    folder = cache_home() / "models" / hashlib.sha256(wanted.encode() + b"\n" + content).hexdigest()[:12]
     path = folder / f"{name}.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)

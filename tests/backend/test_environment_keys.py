@@ -168,7 +168,7 @@ def test_a_home_folder_that_nobody_has_is_bad_input(monkeypatch: pytest.MonkeyPa
         source_of("toy-backend", "~nobody-of-that-name/x")
     monkeypatch.setenv(environments.CACHE, "~nobody-of-that-name/x")
     with pytest.raises(BadInput, match="nobody's home folder"):
-        environments.cache_folder()
+        environments.environments_folder()
     for kind in ("hf", "tiktoken", "gguf"):
         with pytest.raises(BadInput, match="nobody's home folder"):
             load_vocabulary(f"{kind}:~nobody-of-that-name/x")

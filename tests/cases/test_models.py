@@ -28,7 +28,7 @@ broken = object()
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "shop_models.py").write_text(MODELS)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GRAMMARBENCH_ENVIRONMENTS", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 def test_a_model_is_a_suite_of_one_case() -> None:

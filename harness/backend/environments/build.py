@@ -59,7 +59,7 @@ Placed = tuple[BackendSpec, str]
 """A backend with the version that its environment reports, and that environment's interpreter."""
 
 
-def cache_folder() -> Path:
+def environments_folder() -> Path:
     """Returns the folder in which environments are kept."""
     given = os.environ.get(CACHE)
     return expanded(given).resolve() if given else cache_home() / "environments"
@@ -115,7 +115,7 @@ def _is_ours(python: Path, arm: Arm) -> bool:
     its version?
     """
     folder = python.parent.parent
-    if python != _python(folder) or ".." in python.parts or folder.parent != cache_folder():
+    if python != _python(folder) or ".." in python.parts or folder.parent != environments_folder():
         return False
     made_for = _made_for(folder)
     return (made_for.get("distribution"), made_for.get("version")) == (arm.distribution, arm.version)
@@ -193,7 +193,8 @@ def folder_of(source: Source) -> Path:
     if where := offered(source.distribution):
         parts.append(where)
     key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
-    return cache_folder() / f"{canonicalize_name(source.distribution)}-{source.version or 'local'}-{key}"
+    name = f"{canonicalize_name(source.distribution)}-{source.version or 'local'}-{key}"
+    return environments_folder() / name
 
 
 def _shared() -> dict[str, str | None]:
