@@ -32,8 +32,8 @@ from harness.oracle.judge.drafts import DRAFT_URIS
 from harness.oracle.judge.keywords import KEYWORDS
 from harness.oracle.judge.membership import Membership, membership
 from harness.oracle.judge.pattern import finds, is_pattern
-from harness.oracle.judge.second import refusal, second_verdict, violated_constraint
-from harness.oracle.judge.strict_json import parse_json
+from harness.oracle.judge.second import second_verdict, violated_constraint
+from harness.oracle.judge.strict_json import parse_json, refusal
 from harness.oracle.regex.ecma import ecma_tree
 
 CORPUS = CORPORA / "json-schema-test-suite" / "tests"

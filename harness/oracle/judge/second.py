@@ -8,26 +8,10 @@ from functools import lru_cache
 from typing import Any
 
 from harness.oracle.judge.drafts import CLASSES, DIALECT_URI
-from harness.oracle.judge.strict_json import exact_double, no_constant
+from harness.oracle.judge.strict_json import exact_double, no_constant, refusal
 
-_LIMITS = ("recursion limit exceeded", "number out of range")
-"""What jiter says of a document that it will not read though it may be JSON."""
 _NO_ANSWER = (ValueError, RecursionError, AttributeError, KeyError)
 """What is raised where this validator has no answer; the last two are of a draft that it does not know."""
-
-
-def refusal(content: bytes) -> str | None:
-    """Returns why jiter does not take the bytes for one JSON document of RFC 8259 in UTF-8.
-
-    It is empty where jiter takes them, and None where its own limits leave that open.
-    """
-    import pydantic_core
-
-    try:
-        pydantic_core.from_json(content, allow_inf_nan=False)
-    except ValueError as error:
-        return None if any(limit in str(error) for limit in _LIMITS) else str(error)
-    return ""
 
 
 def second_verdict(

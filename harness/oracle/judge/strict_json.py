@@ -13,6 +13,9 @@ from typing import Any, NoReturn
 
 from harness.oracle.judge.unjudgeable import Unjudgeable, reason
 
+_LIMITS = ("recursion limit exceeded", "number out of range")
+"""What jiter says of a document that it will not read though it may be JSON."""
+
 
 def is_json(content: bytes) -> bool:
     """Is the content one JSON document of RFC 8259 in UTF-8, by two parsers?
@@ -31,8 +34,6 @@ def read_document(content: bytes) -> tuple[bool, Any, str]:
 
     Raises `Unjudgeable` where only jiter reads it.
     """
-    from harness.oracle.judge.second import refusal
-
     value, why = None, ""
     try:
         value = parse_json(content.decode("utf-8"))
@@ -46,6 +47,20 @@ def read_document(content: bytes) -> tuple[bool, Any, str]:
             raise Unjudgeable(reason(f"contested: one JSON parser reads it, Python's json says: {why}"))
         return True, value, reason(f"contested: one JSON parser reads it, jiter says: {other}")
     return not why, value, ""
+
+
+def refusal(content: bytes) -> str | None:
+    """Returns why jiter does not take the bytes for one JSON document of RFC 8259 in UTF-8.
+
+    It is empty where jiter takes them, and None where its own limits leave that open.
+    """
+    import pydantic_core
+
+    try:
+        pydantic_core.from_json(content, allow_inf_nan=False)
+    except ValueError as error:
+        return None if any(limit in str(error) for limit in _LIMITS) else str(error)
+    return ""
 
 
 def parse_json(text: str) -> Any:
