@@ -14,7 +14,8 @@ from harness.backend.grammar import Adapter, Grammar
 from harness.backend.process.child import Answer, Handler
 from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
-from harness.backend.registry import installed_version, names, recorded_version
+from harness.backend.registry import installed_version, make, names, parse_specs, recorded_version
+from harness.backend.vocabulary import byte_vocabulary
 from harness.errors import BadInput
 from harness.text import one_line
 
@@ -115,9 +116,6 @@ def _unfit(arm: Arm) -> str:
 
 def open_scripts() -> tuple[Handler, dict[str, Any]]:
     """Returns the handler of the process that imports one backend and then asks its adapter for scripts."""
-    from harness.backend.registry import make, parse_specs
-    from harness.backend.vocabulary import byte_vocabulary
-
     opened: list[Adapter] = []
 
     def answer(question: dict[str, Any], blob: bytes) -> Answer:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.cli.values import effort, positive, positive_number
+from harness.errors import BadInput
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,7 +86,6 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     if not config.getoption("grammarbench_backend"):
         return []
     from harness.cli.plugin.items import header
-    from harness.errors import BadInput
 
     try:
         return header(config)

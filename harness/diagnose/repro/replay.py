@@ -12,7 +12,8 @@ from harness.backend.grammar import Adapter, Bitmask, BoolMask, Grammar, Grammar
 from harness.backend.process.child import Answer, Handler
 from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
-from harness.backend.vocabulary import Vocabulary
+from harness.backend.registry import library_of, make, parse_specs
+from harness.backend.vocabulary import Vocabulary, load_vocabulary
 from harness.cases.case import Instance
 from harness.checks import SLOW, asks_for_forced_text
 from harness.diagnose.repro.find import Failure
@@ -106,9 +107,6 @@ def open_replay() -> tuple[Handler, dict[str, Any]]:
 
 def _messages(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Walk, and yield a message for each step."""
-    from harness.backend.registry import library_of, make, parse_specs
-    from harness.backend.vocabulary import load_vocabulary
-
     (spec,) = parse_specs(question["spec"])
     vocabulary = load_vocabulary(question["vocabulary"])
     adapter = make(spec, vocabulary)

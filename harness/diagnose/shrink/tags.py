@@ -9,6 +9,8 @@ from typing import Any
 from harness.backend.grammar import Grammar
 from harness.backend.tag_formats import has_format, read_tag
 from harness.backend.tag_formats.forms import JsonSchema, formats_in
+from harness.oracle.automaton import NoOracle
+from harness.oracle.language import outputs_of
 
 MOST_ENDS = 200
 """The most places at which the content of a tag could end that are tried."""
@@ -71,9 +73,6 @@ def tag_is_valid(
 def _format_is_valid(text: str, content: bytes) -> bool | None:
     """The same for a tag of the new form, by its automaton; None where there is none, or where it reads
     tokens by their ids."""
-    from harness.oracle.automaton import NoOracle
-    from harness.oracle.language import outputs_of
-
     try:
         return outputs_of(Grammar("structural_tag", text)).accepts(content)
     except NoOracle:

@@ -14,6 +14,7 @@ from harness.diagnose.shrink.tags import is_tag_form, tag_is_valid
 from harness.diagnose.shrink.values import parse
 from harness.oracle.automaton import NoOracle
 from harness.oracle.judge import Judge, check_schema
+from harness.oracle.language import documents_of, language_of
 
 REMEMBERED = 256
 """How many answers are kept; grammars and instances may be long, and thousands are asked about."""
@@ -104,8 +105,6 @@ class Validity:
 
     def _is_outside(self, layout: Layout, grammar: Grammar, content: bytes) -> bool:
         """Is this certainly no document of the schema that is written in the layout?"""
-        from harness.oracle.language import documents_of
-
         try:
             documents = documents_of(
                 grammar.text, asserts_formats=self.asserts_formats, seconds=LAYOUT_SECONDS, layout=layout
@@ -129,8 +128,6 @@ def _contrary(grammar: Grammar, content: bytes, valid: bool) -> bool:
 
 
 def _accepts(grammar: Grammar, content: bytes) -> bool | None:
-    from harness.oracle.language import language_of
-
     try:
         return language_of(grammar).accepts(content)
     except (NoOracle, RecursionError):

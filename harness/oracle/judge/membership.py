@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from harness.backend.grammar import Grammar
+from harness.oracle.automaton import DEAD, NoOracle
 from harness.oracle.judge.unjudgeable import Unjudgeable
 
 Membership = Literal["sentence", "beginning", "neither"]
@@ -29,7 +30,6 @@ def membership(grammar: Grammar, content: bytes) -> Membership:
 
     Raises Unjudgeable.
     """
-    from harness.oracle.automaton import DEAD, NoOracle
     from harness.oracle.language import language_of
 
     is_schema = grammar.dialect == "json_schema"
