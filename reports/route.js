@@ -107,8 +107,8 @@ if (explorer && typeof DecompressionStream === "function") {
     if (found !== undefined) anchor.setAttribute("href", `#/case/${encodeURIComponent(found.id)}?${new URLSearchParams({ suite: found.suite })}`);
   }
   document.getElementById("cases")?.replaceChildren();
-  const save = (title, name, type, make) => el("button", { type: "button", click: async () => { await loadIndex(); download(name, type, await make()); } }, title);
-  document.getElementById("downloads")?.append(save("Download JSON", "report.json", "application/json", asJson), " ", save("Download CSV", "cases.csv", "text/csv", asCsv));
+  const save = (title, name, type, make) => el("button", { type: "button", click: async () => { await loadIndex(); download(name(), type, await make()); } }, title);
+  document.getElementById("downloads")?.append(save("Download JSON", () => "report.json", "application/json", asJson), " ", save("Download CSV", csvName, "text/csv", asCsv));
   window.addEventListener("hashchange", route);
   document.addEventListener("keydown", pressed);
   route();

@@ -155,6 +155,11 @@ function cell(value) {
   return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
 }
 
+// A line of CSV has no place to say that cases are left off; the name of the file has.
+function csvName() {
+  return count() === index.page.in_all ? "cases.csv" : `cases-${count()}-of-${index.page.in_all}.csv`;
+}
+
 function asCsv() {
   const lines = [["suite", "case", "case_id", "dialect", "tags", "arm", "version", "vocabulary", "state", "compile_us", "fill_p50_us", "fill_p99_us"]];
   const { id, name, suite, dialect, tags } = index.cases;
@@ -171,5 +176,7 @@ async function asJson() {
   const details = [];
   for (let i = 0; i < index.shards.length; i++) details.push(...(await load(`cases-${i}`)));
   const { shards, detailed, stated, page, ...rest } = index;
-  return JSON.stringify({ ...rest, details });
+  // The same as report.json; where the page has less, it says so.
+  const less = page.whole ? {} : { stated, in_all: page.in_all, detailed };
+  return JSON.stringify({ ...rest, ...less, details });
 }

@@ -220,7 +220,7 @@ def test_first_the_details_of_what_passes_go_then_its_rows_then_the_ends_of_text
     explored: Explored,
 ) -> None:
     whole = fit(explored, 0)
-    assert whole.stated == [] and not whole.split
+    assert whole.stated == [] and not whole.split and unpack(whole.index)["page"]["whole"]
     size = whole.size
     assert sum(len(unpack(each)) for each in whole.shards) == 40
 
@@ -232,6 +232,7 @@ def test_first_the_details_of_what_passes_go_then_its_rows_then_the_ends_of_text
         False,
     ) and lean.size < size / 2
     assert f"30 cases {data.QUIET}; report.json" in lean.stated[0] and index["stated"] == lean.stated
+    assert not index["page"]["whole"], "a file that is saved from the page says so"
 
     failing = fit(explored, 0, usual=0, most=lean.size - 1)
     index = unpack(failing.index)
@@ -246,6 +247,7 @@ def test_first_the_details_of_what_passes_go_then_its_rows_then_the_ends_of_text
         assert sum("cut after" in line for line in cut.stated) == 1
     out = fit(explored, 0, usual=0, most=cut.size - 1)
     assert out.split and "assets" in out.stated[0] and unpack(out.index)["detailed"] == 40
+    assert unpack(out.index)["page"]["whole"] and not unpack(cut.index)["page"]["whole"]
 
 
 def test_the_page_says_how_many_cases_its_list_has(explored: Explored) -> None:

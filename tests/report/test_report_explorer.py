@@ -14,9 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
+import jsonschema
 import pytest
 from browser import Browser
 from failing import find_failure
+from report_schema import SCHEMA
 from reported import EVIL, hostile_run, on_page, refusing_run
 
 from harness.backend.vocabulary import load_vocabulary
@@ -272,6 +274,20 @@ def test_the_list_says_of_how_many_cases_it_is_and_the_navigation_follows(
     assert browser.ask(status).startswith("6 of 9 cases (the others are left off). ")
     browser.go("/cases?state=failing")
     assert browser.ask(status).startswith("4 of the 6 cases on this page (of 9, the others are left off). ")
+
+
+def test_what_is_saved_from_the_page_says_what_the_page_leaves_off(spelled: Path, browser: Browser) -> None:
+    browser.open(spelled.as_uri())
+    browser.go("/cases")
+    whole = json.loads(browser.ask("asJson()"))
+    assert browser.ask("csvName()") == "cases.csv"
+    left = {"stated": ["3 are left off."], "in_all": 9, "detailed": 6}
+    browser.ask("index.page.in_all = 9; index.page.whole = false; index.stated = ['3 are left off.']; 0")
+    assert json.loads(browser.ask("asJson()")) == whole | left and not left.keys() & whole.keys()
+    jsonschema.validate(whole | left, SCHEMA)
+    browser.ask("download = (name) => { document.title = name; }; 0")
+    browser.ask("[...document.querySelectorAll('#downloads button')][1].click(); 0")
+    browser.until("document.title === 'cases-6-of-9.csv'")
 
 
 def test_fifty_thousand_rows_stay_quick(spelled: Path, browser: Browser, tmp_path: Path) -> None:

@@ -303,7 +303,7 @@ def _packed(
         "shards": [shard.first for shard in shards],
         "detailed": sum(shard.cases for shard in shards),
         "stated": stated,
-        "page": explored.page,
+        "page": explored.page | {"whole": split or not stated},  # where it is split, nothing is left off
     }
     index = pack(_first(explored.index, cases) | more)
     return Packed(index, [shard.text for shard in shards], stated, split, cases)
