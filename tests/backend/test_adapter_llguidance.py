@@ -138,28 +138,6 @@ def test_a_panic_that_the_library_caught_escapes(monkeypatch: pytest.MonkeyPatch
         adapter.compile(Grammar("regex", "a"))
 
 
-def test_whitespace_any_allows_every_layout() -> None:
-    for output in ('{"x":1,"y":2}', '{"x": 1, "y": 2}', '{\n  "x" : 1\n}'):
-        assert holds("json_schema", POINT, output)
-
-
-def test_whitespace_is_the_separators_that_were_asked_for() -> None:
-    compact, spaced, loose = '{"x":1,"y":2}', '{"x": 1, "y": 2}', '{ "x": 1}'
-    assert [holds("json_schema", POINT, each, whitespace="compact") for each in (compact, spaced, loose)] == [
-        True,
-        False,
-        False,
-    ]
-    assert [
-        holds("json_schema", POINT, each, whitespace="json_dumps") for each in (compact, spaced, loose)
-    ] == [False, True, False]
-
-
-def test_an_unknown_whitespace_names_those_that_are_supported() -> None:
-    with pytest.raises(ValueError, match="any, json_dumps, compact"):
-        make(whitespace="none")
-
-
 def test_whitespace_reaches_into_structural_tags() -> None:
     compact, spaced = '<f>{"a":1}</f>', '<f>{"a": 1}</f>'
     assert [holds("structural_tag", TAG, each) for each in (compact, spaced)] == [True, True]
@@ -226,12 +204,6 @@ def test_a_trigger_is_text_even_if_it_looks_like_a_special_token() -> None:
 def test_threads_and_lexers_do_not_change_the_language(options: dict[str, Any]) -> None:
     assert holds("json_schema", POINT, '{"x": 1}', **options)
     assert not holds("json_schema", POINT, '{"y": 1}', **options)
-
-
-@pytest.mark.parametrize("threads", [0, -3, 10**6])
-def test_a_number_of_threads_that_is_none_is_an_option_that_is_wrong(threads: int) -> None:
-    with pytest.raises(ValueError, match="threads is"):
-        make(threads=threads)
 
 
 def test_a_text_without_a_token_for_a_byte_is_no_fault_of_the_library() -> None:

@@ -115,28 +115,6 @@ def test_an_internal_check_that_fails_is_no_refusal() -> None:
         start("structural_tag", json.dumps({"triggers": ["<f", "<g"], "structures": [part]}))
 
 
-def test_whitespace_any_allows_every_layout() -> None:
-    for output in ('{"x":1,"y":2}', '{"x": 1, "y": 2}', '{\n  "x" : 1\n}'):
-        assert holds("json_schema", POINT, output)
-
-
-def test_whitespace_is_the_separators_that_were_asked_for() -> None:
-    compact, spaced, loose = '{"x":1,"y":2}', '{"x": 1, "y": 2}', '{ "x": 1}'
-    assert [holds("json_schema", POINT, each, whitespace="compact") for each in (compact, spaced, loose)] == [
-        True,
-        False,
-        False,
-    ]
-    assert [
-        holds("json_schema", POINT, each, whitespace="json_dumps") for each in (compact, spaced, loose)
-    ] == [False, True, False]
-
-
-def test_an_unknown_whitespace_names_those_that_are_supported() -> None:
-    with pytest.raises(ValueError, match="any, json_dumps, compact"):
-        make(whitespace="none")
-
-
 def test_whitespace_is_declined_where_the_library_has_no_such_option() -> None:
     with pytest.raises(UnsupportedGrammar):
         make(whitespace="compact").compile(Grammar("structural_tag", TAG))
@@ -209,12 +187,6 @@ DYNAMIC = pytest.param(
 def test_how_it_compiles_does_not_change_the_language(options: dict[str, Any]) -> None:
     assert holds("json_schema", POINT, '{"x": 1}', **options)
     assert not holds("json_schema", POINT, '{"y": 1}', **options)
-
-
-@pytest.mark.parametrize("threads", [0, -3, 10**6])
-def test_a_number_of_threads_that_is_none_is_an_option_that_is_wrong(threads: int) -> None:
-    with pytest.raises(ValueError, match="threads is"):
-        make(threads=threads)
 
 
 def test_forced_text_ends_before_a_character_or_raises_where_the_release_does_not_say_so() -> None:

@@ -15,6 +15,7 @@ from adapter_tools import (
     HALF_KANJI,
     KANJI,
     PADDING,
+    POINT,
     SMALL,
     SPECIAL,
     Tools,
@@ -92,3 +93,33 @@ def test_a_batch_is_filled_row_by_row(tools: Tools, threads: int) -> None:
     adapter.fill_bitmasks([], np.zeros((0, 9), np.int32))
     with pytest.raises(ValueError, match="3 objects for 2 bitmasks"):
         adapter.fill_bitmasks(objects, bitmasks[:2])
+
+
+def test_whitespace_any_allows_every_layout(tools: Tools) -> None:
+    for output in ('{"x":1,"y":2}', '{"x": 1, "y": 2}', '{\n  "x" : 1\n}'):
+        assert tools.holds("json_schema", POINT, output)
+
+
+def test_whitespace_is_the_separators_that_were_asked_for(tools: Tools) -> None:
+    compact, spaced, loose = '{"x":1,"y":2}', '{"x": 1, "y": 2}', '{ "x": 1}'
+    assert [
+        tools.holds("json_schema", POINT, each, whitespace="compact") for each in (compact, spaced, loose)
+    ] == [
+        True,
+        False,
+        False,
+    ]
+    assert [
+        tools.holds("json_schema", POINT, each, whitespace="json_dumps") for each in (compact, spaced, loose)
+    ] == [False, True, False]
+
+
+def test_an_unknown_whitespace_names_those_that_are_supported(tools: Tools) -> None:
+    with pytest.raises(ValueError, match="any, json_dumps, compact"):
+        tools.make(whitespace="none")
+
+
+@pytest.mark.parametrize("threads", [0, -3, 10**6])
+def test_a_number_of_threads_that_is_none_is_an_option_that_is_wrong(tools: Tools, threads: int) -> None:
+    with pytest.raises(ValueError, match="threads is"):
+        tools.make(threads=threads)
