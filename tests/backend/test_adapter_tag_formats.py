@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
 import pytest
+from small_formats import tag
 
 from harness.backend.grammar import (
     Adapter,
-    Grammar,
     InvalidGrammar,
     UnsupportedGrammar,
     allocate_bitmask,
@@ -25,10 +24,6 @@ SPECIALS = {256: "<call>", 257: "</call>", 258: "</s>"}
 VOCABULARY = Vocabulary(
     "bytes and calls", (*(bytes([byte]) for byte in range(256)), b"", b"", b""), (258,), SPECIALS
 )
-
-
-def tag(format: dict[str, Any]) -> Grammar:
-    return Grammar("structural_tag", json.dumps({"type": "structural_tag", "format": format}))
 
 
 def adapter(spec: str) -> Adapter:

@@ -3,10 +3,10 @@ reference is not."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
+from small_formats import tag
 
 from harness.backend.grammar import Grammar
 from harness.backend.vocabulary import byte_vocabulary
@@ -46,10 +46,6 @@ WRONG = {
     ),
     "takes a name that is not listed": document(additionalProperties=True),
 }
-
-
-def tag(format: dict[str, Any]) -> Grammar:
-    return Grammar("structural_tag", json.dumps({"type": "structural_tag", "format": format}))
 
 
 class Mistaking(Reference):

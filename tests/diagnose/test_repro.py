@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import synthetic
-from failing import CASES, OUTLINES, QUOTE, find_failure, finding, row
+from failing import CASES, OUTLINES, QUOTE, failure_with, find_failure, finding, row
 
 from harness.backend.arm import Arm
 from harness.backend.grammar import Grammar
@@ -32,7 +32,7 @@ from harness.diagnose.repro.show import Replayed
 from harness.diagnose.repro.shrunk import fault_of
 from harness.diagnose.shrink import Outcome, Shrunk, outcome_of
 from harness.errors import BadInput
-from harness.rows.row import CHECKS_MODE, Finding, Row
+from harness.rows.row import CHECKS_MODE, Finding
 from harness.serve.live.judging import MODE as LIVE
 
 pytestmark = pytest.mark.usefixtures("importable_miniatures")
@@ -151,10 +151,6 @@ def test_what_is_not_seen_again_is_told(run: Path) -> None:
     cured = replace(failure, instance=Instance("three", b"hello:", True))
     small = shrink_failure(cured)
     assert "not seen again" in show_shrunk(cured, small, "") and shrunk_script(small) == ""
-
-
-def failure_with(row: Row, finding: Finding | None = None) -> Failure:
-    return Failure(row, CASES[0], CASES[0].instances[0], finding, 10.0, 4 << 30)
 
 
 def test_what_must_be_seen_again_follows_from_the_row() -> None:

@@ -11,26 +11,22 @@ from typing import Any, cast
 
 import pytest
 import synthetic
-from failing import CASES, OUTLINES, finding, row
+from failing import CASES, OUTLINES, failure_with, finding, row
 from miniatures.reference import Reference, ReferenceGrammar, ReferenceObject
 
 from harness.backend.grammar import Bitmask, Grammar
 from harness.backend.vocabulary import byte_vocabulary
 from harness.cli.main import main
-from harness.diagnose.repro import Failure, replayed, show, to_json
+from harness.diagnose.repro import replayed, show, to_json
 from harness.diagnose.repro.again import in_words, seen_again
 from harness.diagnose.repro.replay import _steps
 from harness.diagnose.repro.show import Replayed
 from harness.errors import describe
-from harness.rows.row import CHECKS_MODE, Before, Finding, Row
+from harness.rows.row import CHECKS_MODE, Before
 from harness.walk.watched import BrokenAnswer
 
 TAKEN = [{"step": [1, "'a'", True, True]}, {"step": [2, "</s>", True, True]}]
 REFUSED = [{"step": [1, "'a'", False, False]}]
-
-
-def failure_with(row: Row, finding: Finding | None = None) -> Failure:
-    return Failure(row, CASES[0], CASES[0].instances[0], finding, 10.0, 4 << 30)
 
 
 def test_a_right_walk_behind_a_wrong_verdict_says_so_in_every_form(

@@ -3,14 +3,13 @@ rows of tokens, and wrong automata, each of which must be seen."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from small_formats import TOKENS, format_differences, token_differences
+from small_formats import TOKENS, format_differences, tag, token_differences
 
 from harness.backend.grammar import Grammar
 from harness.backend.layout import LAYOUTS
@@ -27,10 +26,6 @@ from harness.oracle.tag_formats.automaton import FormatAutomaton
 from harness.oracle.tag_formats.graph import Graph
 from harness.oracle.tag_formats.parts import FreeText
 from harness.oracle.trie import trie_of
-
-
-def tag(format: dict[str, Any]) -> Grammar:
-    return Grammar("structural_tag", json.dumps({"type": "structural_tag", "format": format}))
 
 
 def text(value: str) -> dict[str, Any]:

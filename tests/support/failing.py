@@ -12,6 +12,7 @@ from harness.backend.grammar import Grammar
 from harness.backend.vocabulary import load_vocabulary
 from harness.cases.case import Case, Instance, case_id
 from harness.diagnose import repro
+from harness.diagnose.repro import Failure
 from harness.rows.row import Finding, Row
 
 find_failure = partial(repro.find_failure, say=print)
@@ -42,6 +43,11 @@ CASES = [
     case("quoted", QUOTED, Instance("a character", QUOTE + b'"', True)),
     case("boom", BOOM, Instance("crash", b"boom1", True)),
 ]
+
+
+def failure_with(row: Row, finding: Finding | None = None) -> Failure:
+    """Returns the failure of that row on the first instance of the first case."""
+    return Failure(row, CASES[0], CASES[0].instances[0], finding, 10.0, 4 << 30)
 
 
 def row(number: int, arm: Arm, instance: int | None, **fields: Any) -> Row:

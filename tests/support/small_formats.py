@@ -156,6 +156,11 @@ class Drawing:
         }
 
 
+def tag(format: dict[str, Any]) -> Grammar:
+    """Returns the structural tag of that format."""
+    return Grammar("structural_tag", json.dumps({"type": "structural_tag", "format": format}))
+
+
 def small_format(number: int) -> tuple[str, dict[str, Any]]:
     """Returns an alphabet and a structural tag whose texts are written in it."""
     random = Random(f"text {number}")
