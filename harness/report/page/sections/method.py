@@ -58,7 +58,7 @@ def settings(run: RunSeen) -> list[tuple[str, str]]:
             if info.check_timeout_s
             else []
         ),
-        ("memory limit", f"{info.memory_bytes / 2**30:.3g} GiB"),
+        ("memory limit", f"{info.memory_bytes / 1e9:g} GB"),
         ("jobs", str(info.jobs)),
         *([("shard", note(info))] if info.shard else []),
         *(
