@@ -18,9 +18,11 @@ from places import SUPPORT
 
 from harness.cli.plugin.items import CaseItem, collected, short_names
 from harness.cli.plugin.walks import Walks, Wrong
+from harness.errors import BadInput
 from harness.outcomes.expected import Recorded, arm_of_row, compare_faults, faults_of_rows
 from harness.rows.row import CHECKS_MODE, Finding, Row
 from harness.rows.store import read_info
+from harness.running.session import Request
 
 pytest_plugins = ["pytester"]
 
@@ -126,6 +128,21 @@ def test_a_plan_walks_nothing(repository: pytest.Pytester, monkeypatch: pytest.M
     result = run(repository, "reference", "--setup-plan", walks=False)
     assert result.ret == pytest.ExitCode.OK
     result.stdout.no_fnmatch_line("*it walks*")
+
+
+def test_as_many_workers_walk_as_are_asked_for(
+    repository: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def note(request: Request, *_: Any) -> None:
+        asked.append(request.jobs)
+        raise BadInput("that is all that is asked for")
+
+    monkeypatch.setattr("harness.cli.plugin.walks.run", note)
+    for options in ([], ["--grammarbench-jobs=3"]):
+        run(repository, "reference", *options, walks=False)
+    assert asked == [1, 3]
 
 
 def test_a_right_backend_passes_beside_the_repositorys_own_tests(repository: pytest.Pytester) -> None:
