@@ -16,6 +16,7 @@ from pages import each_page, exists, pytest_options, text_of, verbs
 from harness.backend.registry import parse_specs
 from harness.cli.main import parser
 from harness.errors import BadInput
+from harness.outcomes.case_state import STATES
 
 
 def problem(command: pages.Command, written: dict[str, str]) -> str:
@@ -99,6 +100,12 @@ def test_the_commands_are_found() -> None:
     assert {command.words[0] for command in found} == set(pages.PROGRAMS)
     used = {pages.verb_of(command.words[1:]) for command in found if command.words[0] == "grammarbench"}
     assert used == set(verbs()), "commands that no page shows"
+
+
+def test_the_words_for_the_states_of_a_case_are_those_of_the_code() -> None:
+    lines = text_of("docs/words.md").splitlines()
+    for words in STATES.values():
+        assert f"| {words.glyph} {words.title} | {words.meaning} |" in lines
 
 
 @pytest.mark.parametrize(
