@@ -40,12 +40,20 @@ def choice_automaton(text: str) -> ChoiceAutomaton:
     """Returns the automaton of a choice, whose text is a JSON array of strings. Raises NoOracle if it is
     none."""
     try:
-        choices = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise NoOracle(f"the choices are not JSON: {error}"[:200]) from error
-    if not isinstance(choices, list) or not all(isinstance(choice, str) for choice in choices):
-        raise NoOracle("the choices are not an array of strings")
-    try:
-        return ChoiceAutomaton(frozenset(choice.encode() for choice in choices))
+        return ChoiceAutomaton(frozenset(choice.encode() for choice in choices_of(text)))
     except UnicodeEncodeError as error:
         raise NoOracle("a choice holds a lone surrogate, which has no UTF-8") from error
+    except ValueError as error:
+        raise NoOracle(str(error)[:200]) from error
+
+
+def choices_of(text: str) -> list[str]:
+    """Returns the strings of a choice, whose text is a JSON array of strings. Raises ValueError if it is
+    none."""
+    try:
+        choices = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"the choices are not JSON: {error}") from error
+    if not isinstance(choices, list) or not all(isinstance(choice, str) for choice in choices):
+        raise ValueError("the choices are not an array of strings")
+    return choices

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
 
 from harness.backend.grammar import Grammar
+from harness.oracle.choice import choices_of
 from harness.oracle.judge.membership import membership
 from harness.oracle.judge.schema import document_is_valid
 from harness.oracle.judge.unjudgeable import Unjudgeable, reason
@@ -71,9 +71,6 @@ def _has_automaton(pattern: str) -> bool:
 
 def _choices(text: str) -> list[str]:
     try:
-        choices = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise Unjudgeable(reason(f"the choices are not JSON: {error}")) from error
-    if not isinstance(choices, list) or not all(isinstance(choice, str) for choice in choices):
-        raise Unjudgeable("the choices are not an array of strings")
-    return choices
+        return choices_of(text)
+    except ValueError as error:
+        raise Unjudgeable(reason(str(error))) from error
