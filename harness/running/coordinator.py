@@ -6,7 +6,6 @@ run's files. What becomes of one worker and its case is in `harness.running.slot
 
 from __future__ import annotations
 
-import os
 import resource
 import selectors
 import sys
@@ -34,15 +33,14 @@ LATE_SECONDS = 1.0
 """When a turn takes longer than this, we were stopped or waited for a disk: that is no time of a backend."""
 
 
-def run_all(assignment: Assignment, jobs: int, fork: bool = hasattr(os, "fork")) -> None:
+def run_all(assignment: Assignment, jobs: int) -> None:
     """Walk all of it, with so many workers at a time. Every case's rows are in the file before its worker
     gets the next case.
 
-    Without `fork` a lost child is a lost worker, and the next case waits until another one has loaded.
     Raises BadInput, once all others are walked, where an arm needs what is not here.
     """
     _allow_files(jobs)
-    coordinator = Coordinator(assignment, fork)
+    coordinator = Coordinator(assignment)
     try:
         for _ in coordinator.turns(jobs):
             pass
@@ -64,12 +62,12 @@ def _allow_files(jobs: int) -> None:
 class Coordinator:
     """The event loop over the slots."""
 
-    def __init__(self, assignment: Assignment, fork: bool, keep: bool = False) -> None:
+    def __init__(self, assignment: Assignment, keep: bool = False) -> None:
         """With `keep`, workers without a case wait for further `turns` until `close` ends them."""
         self.recorder = Recorder(assignment)
         self.slots: list[Slot] = []
         self._works = assignment.works
-        self._fork, self._keep = fork, keep
+        self._keep = keep
         self._places = sys.maxsize
         """How many workers find memory at the same time, as far as is known."""
         self._selector = selectors.DefaultSelector()
@@ -148,9 +146,7 @@ class Coordinator:
         walk alone. Raises OSError where none is there."""
         assignment = self.recorder.assignment
         try:
-            worker = worker_process.start_worker(
-                work, assignment.cases, assignment.limits, fork=self._fork, jobs=jobs
-            )
+            worker = worker_process.start_worker(work, assignment.cases, assignment.limits, jobs)
         except OSError:
             if not self.slots:
                 raise

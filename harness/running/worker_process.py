@@ -39,11 +39,11 @@ class Worker:
     """The last cases that the child has served."""
 
 
-def start_worker(work: Work, cases: Path, limits: Limits, fork: bool, jobs: int = 1) -> Worker:
+def start_worker(work: Work, cases: Path, limits: Limits, jobs: int) -> Worker:
     """Start a worker for the work's backend and vocabulary, with the interpreter that holds the backend.
     There are at most `jobs` at a time.
 
-    It tells of `ready` and `child`, or `failed`, in its own time. Without `fork` it serves itself.
+    It tells of `ready` and `child`, or `failed`, in its own time.
     """
     arm = work.arm
     arguments = {
@@ -62,7 +62,6 @@ def start_worker(work: Work, cases: Path, limits: Limits, fork: bool, jobs: int 
         has_page=True,
         has_bell=True,
         pipe_bytes=pipe_bytes(jobs),
-        fork=fork,
     )
     return Worker(start(asked))
 

@@ -222,11 +222,11 @@ def test_a_damaged_case_costs_none_of_the_cases_before_it(
 ) -> None:
     """The next case is read while the one before it is walked."""
 
-    def damaging(assignment: Assignment, jobs: int, fork: bool) -> None:
+    def damaging(assignment: Assignment, jobs: int) -> None:
         damaged = bytearray(assignment.cases.read_bytes())
         damaged[assignment.plan.offsets[1]] = ord("?")
         assignment.cases.write_bytes(damaged)
-        run_all(assignment, jobs, fork)
+        run_all(assignment, jobs)
 
     monkeypatch.setattr("isolated.run_all", damaging)
     with pytest.raises(BadInput, match=r"cases\.jsonl: not JSON"):

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from functools import partial
 from pathlib import Path
 
+import pytest
+
 from harness.backend.arm import Arm
+from harness.backend.process.process import Start
 from harness.cases.plan import PROFILES, write_plan
 from harness.cases.suite import find_suite
 from harness.rows.row import Row, RunInfo
 from harness.rows.store import read_rows
 from harness.rows.writer import Writer
+from harness.running import worker_process
 from harness.running.coordinator import run_all
 from harness.running.limits import Limits
 from harness.running.work import Assignment, Work
@@ -76,7 +81,10 @@ def walk_all(
     with Writer(folder, info) as writer:
         works = [Work(arm, "bytes", deque(range(len(plan.offsets))))]
         assignment = Assignment(plan, folder / "cases.jsonl", works, limits, writer, lambda _: None)
-        run_all(assignment, jobs, fork=fork)
+        with pytest.MonkeyPatch.context() as patch:
+            if not fork:  # as where a backend begins a thread: the process that has loaded serves itself
+                patch.setattr(worker_process, "Start", partial(Start, fork=False))
+            run_all(assignment, jobs)
         writer.finish("")
     return {(row.case.removeprefix("mini: "), row.instance): row for row in read_rows(folder)}
 

@@ -22,9 +22,7 @@ LOOK_SECONDS = 0.1
 
 def answer_of_a_child(work: Callable[[], str], seconds: float) -> str | None:
     """Returns what the work returns; None if it raises, dies, or takes longer. What the work leaves running
-    in the child's group is ended. Where no process can fork, the work is done in this one."""
-    if not hasattr(os, "fork"):
-        return work()
+    in the child's group is ended."""
     read, write = os.pipe()
     parent = os.getpid()
     child = os.fork()

@@ -106,7 +106,7 @@ class Kept:
         self.work = Work(arm, piece.vocabulary, deque())
         nothing = Plan(array("q"), (), {})
         assignment = Assignment(nothing, path, [self.work], piece.limits, Chunk(), lambda _: None)
-        self.coordinator = Coordinator(assignment, hasattr(os, "fork"), keep=True)
+        self.coordinator = Coordinator(assignment, keep=True)
 
     def hand(self, cases: bytes) -> Chunk:
         """Give it the lines of these cases; return the chunk that their rows will be in."""
