@@ -7,13 +7,16 @@ from __future__ import annotations
 import html
 import re
 import shlex
+import subprocess
+import sys
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import synthetic as synthetic_runs
 from html_page import Page
-from report_folders import write_rows
+from report_folders import played, write_decoding, write_kernels, write_rows
 from reported import on_page
 
 from harness.backend.arm import Arm
@@ -94,3 +97,25 @@ def test_rows_are_read_as_printed(
         assert words[:3] == ["cat", rows, "|"] and "'/dev/stdin'" in query
     else:
         assert words[0] == "duckdb" and f"'{rows.replace(chr(39), 2 * chr(39))}'" in query
+
+
+@pytest.mark.parametrize("kinds", [("decode",), ("kernels",), ("decode", "kernels")])
+def test_a_page_without_rows_names_the_records_that_are_there(kinds: tuple[str, ...], tmp_path: Path) -> None:
+    write: dict[str, Callable[[Path], Path]] = {
+        "decode": lambda folder: write_decoding(folder, played()),
+        "kernels": write_kernels,
+    }
+    folders = [write[kind](tmp_path / f"my {kind}") for kind in kinds]
+    page = write_report(folders, tmp_path / "page")
+    told = " ".join(Page(page.read_text("utf-8")).text.split())
+    names = [f"{kind}.jsonl" for kind in kinds]
+    assert f"is in the lines of {' and of '.join(names)} in the folder" in told
+    assert f"Raw data: {', '.join(names)} in the run's folder." in told
+    assert not any(name in told for name in ("rows.jsonl", "samples.i64", "RUN", "grammarbench table"))
+    words = printed(page)
+    assert words[::3] == ["python"] * len(kinds)
+    for kind, command in zip(kinds, words[2::3], strict=True):
+        shown = subprocess.run(
+            [sys.executable, "-c", command], capture_output=True, text=True, check=True
+        ).stdout
+        assert {"decode": "batch", "kernels": "probe"}[kind] in shown

@@ -19,6 +19,7 @@ from harness.report.export import summary
 from harness.report.page.content import Content
 from harness.report.page.inputs import Inputs, read_inputs
 from harness.report.page.section import render_tabs
+from harness.report.page.sections.data import records
 from harness.report.templates import asset, refuse_no_page, template_environment
 from harness.running.leftovers import refuse_to_replace
 from harness.whole_files import write_files
@@ -96,6 +97,7 @@ def _render_page(content: Content, environment: jinja2.Environment) -> str:
     return environment.get_template("page.html.j2").render(
         titles=titles(inputs),
         runs=inputs.runs,
+        records=[] if inputs.lines else records(inputs),
         verdict=content.verdict,
         tabs=render_tabs(content, environment),
         data=Markup(explorer.DATA),
