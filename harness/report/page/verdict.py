@@ -207,7 +207,7 @@ def facts(inputs: Inputs) -> tuple[tuple[str, str], ...]:
         run.info.machine.get("cpu_model_name") or run.info.machine.get("cpu")
         for run in (*inputs.runs, *inputs.scouting)
     ]
-    versions = [f"{subject.backend} {subject.version}" for subject in inputs.subjects]
+    versions = [f"{subject.backend} {subject.version}".rstrip() for subject in inputs.subjects]
     return (
         ("Run", _listed(run for run, _ in runs)),
         ("Date", _listed(started[:16].replace("T", " ") for _, started in runs)),
