@@ -26,7 +26,7 @@ from harness.backend.bridge.bare_package import bare_package
 from harness.backend.token_bytes.compare import counts_of, kinds_text, wrong_tokens
 from harness.backend.vocabulary import load_vocabulary
 from harness.backend.vocabulary.mistral import MISTRAL_V3_FILE, TEKKEN_FILE, file_of
-from harness.errors import OK, BadInput, describe
+from harness.errors import OK, BadInput, error_text
 
 FILES = {"tekken": (TEKKEN_FILE, "tekken.json"), "mistral-v3": (MISTRAL_V3_FILE, "tokenizer.model.v3")}
 """For each vocabulary its file in mistral-common, and the file's name in a model's folder."""
@@ -87,7 +87,7 @@ def lines(name: str) -> Iterator[str]:
         try:
             wrong = wrong_tokens(vocabulary, read(tokenizer))
         except Exception as error:
-            yield f"vllm:wrapper={wrapper} on {name}: it raises {describe(error)}"
+            yield f"vllm:wrapper={wrapper} on {name}: it raises {error_text(error)}"
             continue
         kinds = counts_of(wrong)
         yield f"vllm:wrapper={wrapper} on {name}: {len(wrong):,} ids wrong ({kinds_text(kinds) or 'none'})"

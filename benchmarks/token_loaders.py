@@ -33,7 +33,7 @@ from harness.backend.vocabulary import Vocabulary, load_vocabulary
 from harness.backend.vocabulary.families import BYTE_LEVEL, FAMILIES, Family
 from harness.backend.vocabulary.fetched import folder_of, is_fetched
 from harness.backend.vocabulary.gguf_reader import read_metadata
-from harness.errors import OK, BadInput, describe, did_you_mean
+from harness.errors import OK, BadInput, did_you_mean, error_text
 
 BACKENDS = "xgrammar,llguidance,outlines-core,lm-format-enforcer,llama-cpp"
 SECONDS = 900.0
@@ -142,7 +142,7 @@ def read(spec: str, own: Vocabulary, on_hub: Vocabulary | None) -> str:
         adapter = make(backend, form)
         seconds = perf_counter() - begun
     except Exception as error:
-        return json.dumps({"problem": describe(error)[:500]})
+        return json.dumps({"problem": error_text(error)[:500]})
     wrong = wrong_of(adapter)
     ids = [example(each) for each in wrong or ()]
     return json.dumps(asdict(summary_of(adapter, wrong)) | {"seconds": seconds, "ids": ids})

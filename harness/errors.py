@@ -63,7 +63,7 @@ class BackendRaised(Exception):
     it."""
 
 
-def describe(error: BaseException, limit: int = 2000) -> str:
+def error_text(error: BaseException, limit: int = 2000) -> str:
     """Returns the exception's type and message, cut at `limit` characters; it is safe whatever the message
     is."""
     try:

@@ -14,8 +14,7 @@ from harness.backend.process.child import Answer, Handler
 from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
 from harness.backend.process.short_child import answer_of_a_child
-from harness.errors import BadInput
-from harness.errors import describe as error_text
+from harness.errors import BadInput, error_text
 
 if TYPE_CHECKING:
     from harness.backend.grammar import Adapter

@@ -31,8 +31,7 @@ from harness.backend.process.child import Answer, Handler
 from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
 from harness.backend.vocabulary import Vocabulary
-from harness.errors import BadInput
-from harness.errors import describe as error_text
+from harness.errors import BadInput, error_text
 from harness.text import counted
 
 THREADS = 8

@@ -18,7 +18,7 @@ from harness.backend.process.child import Answer, Handler
 from harness.backend.process.lost import Lost
 from harness.backend.process.service import Service
 from harness.cases.subschemas import Schema, at, put, subschemas, without_keys
-from harness.errors import BadInput, describe
+from harness.errors import BadInput, error_text
 from harness.text import one_line
 from harness.whole_files import write_whole
 
@@ -75,7 +75,7 @@ def open_models() -> tuple[Handler, dict[str, Any]]:
             # A case, and not the schema by itself, which a reader might take for something else.
             return {}, json.dumps({"schema": _in_json(schema)}, allow_nan=False).encode()
         except (Exception, SystemExit) as error:
-            why = one_line(describe(error), 200)
+            why = one_line(error_text(error), 200)
             raise BadInput(f"{module}:{name}: no JSON Schema of it: {why}") from error
 
     return answer, {}

@@ -27,7 +27,7 @@ from harness.backend.vocabulary import Vocabulary
 from harness.checks.subject import NotApplicable as NotApplicable
 from harness.checks.subject import Place as Place
 from harness.checks.subject import Subject as Subject
-from harness.errors import BadInput, OutOfTime, describe, did_you_mean
+from harness.errors import BadInput, OutOfTime, did_you_mean, error_text
 from harness.oracle.automaton import NoOracle
 from harness.oracle.trie import trie_of
 from harness.rows.row import OUT_OF_TIME, Finding
@@ -186,9 +186,9 @@ def run_check(name: str, check: Check, subject: Subject) -> tuple[str, list[Find
             return OUT_OF_TIME, []
     except BaseException as error:  # a panic in Rust and a backend's sys.exit() are no Exception
         if subject.adapter.is_ours or is_ours(error):
-            raise OurFailure(f"check {name}: {describe(error)}") from error
+            raise OurFailure(f"check {name}: {error_text(error)}") from error
         findings.append(
-            Finding(name, None, f"the backend raised {describe(error)}"[:500], cause=BACKEND_ERROR)
+            Finding(name, None, f"the backend raised {error_text(error)}"[:500], cause=BACKEND_ERROR)
         )
     finally:
         subject.watch.until = math.inf

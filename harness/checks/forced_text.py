@@ -11,7 +11,7 @@ from harness.backend.grammar import GrammarObject, are_tokens, overrides
 from harness.checks import is_ours
 from harness.checks.readings import reading_of
 from harness.checks.subject import LONGEST_WALK, NotApplicable, Place, Subject
-from harness.errors import OutOfTime, describe
+from harness.errors import OutOfTime, error_text
 from harness.oracle.automaton import Automaton
 from harness.oracle.forced_text.compressed_fsm import split_jump
 from harness.walk.watched import BrokenAnswer, shown
@@ -99,7 +99,7 @@ def ask(question: Callable[[], Any], convert: Callable[[Any], Answer | Fault]) -
         if is_ours(error):
             raise
         cause = "unicode_decode_error" if isinstance(error, UnicodeDecodeError) else "raised"
-        return Fault(cause, f"raises {describe(error)}"[:500])
+        return Fault(cause, f"raises {error_text(error)}"[:500])
     return convert(answer)
 
 

@@ -24,7 +24,7 @@ from harness.checks.looking import (
     standing_deep,
 )
 from harness.checks.subject import NotApplicable, Place, Subject
-from harness.errors import OutOfTime, describe
+from harness.errors import OutOfTime, error_text
 from harness.rows.row import Finding
 from harness.text import counted
 
@@ -85,7 +85,7 @@ def check_a_filler_fills_as_a_fill_does(subject: Subject) -> Iterator[Finding]:
             except OutOfTime:
                 raise
             except BaseException as error:  # told here, because here is known where
-                yield finding(subject, place, f"the filler raises {describe(error)}", cause="backend_error")
+                yield finding(subject, place, f"the filler raises {error_text(error)}", cause="backend_error")
                 return
             grammar_object.fill_bitmask(expected)
             if other := _bits(filled, expected):

@@ -27,7 +27,7 @@ from harness.cli.options import (
 from harness.cli.output import plain, say
 from harness.cli.progress import progress_line
 from harness.cli.values import effort, names, positive, positive_number, shard, whole
-from harness.errors import OK, BadInput, describe
+from harness.errors import OK, BadInput, error_text
 from harness.text import console, counted
 
 if TYPE_CHECKING:
@@ -353,4 +353,4 @@ def _told(folder: Path, as_json: bool) -> str:
             return json.dumps({"value": plain(run_summary.to_json(summary))})
         return json.dumps({"text": run_summary.summary_text(summary, console())})
     except Exception as error:
-        return json.dumps({"problem": describe(error)})
+        return json.dumps({"problem": error_text(error)})

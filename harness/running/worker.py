@@ -29,7 +29,7 @@ from harness.backend.vocabulary import load_vocabulary
 from harness.cases.case import Case, Instance
 from harness.cases.case_line import case_from_line
 from harness.checks import BACKEND_ERROR, SLOW, OurFailure, Subject, is_ours, prepare, run_check
-from harness.errors import describe
+from harness.errors import error_text
 from harness.rows.row import BROKEN, OUT_OF_TIME, Status
 from harness.running.limits import Limits
 from harness.walk.replay import Compiled, Observation, compile_grammar, first_mask, walk
@@ -85,7 +85,7 @@ def _begin(
             # A handler of a signal, which the backend has set, may raise anything anywhere.
             stop_alarms()
             whose = "harness_error" if adapter.is_ours or is_ours(error) else "backend_error"
-            failed = {"failed": whose, "text": describe(error)}
+            failed = {"failed": whose, "text": error_text(error)}
         # What the backend does when its objects are given up, it does in the case that made them.
         gc.collect()
         answer("done", changed=was.changes(), **failed)
@@ -235,7 +235,7 @@ def _walk_instance(
     except (
         BaseException
     ) as error:  # a tokenizer's own failure, a panic of its native code included, is not the backend's
-        return Observation("harness_error", "encode", describe(error))
+        return Observation("harness_error", "encode", error_text(error))
     most_ns = max(left_ns, _quick_ns(len(tokens), timeout_s))
     observation = walk(grammar, adapter.vocabulary, tokens, adapter.mask_format, progress, most_ns)
     if observation.status == "timeout" and (before_s := SLOW * timeout_s - left_ns / 1e9) > 0:

@@ -30,7 +30,7 @@ from harness.backend.grammar import (
     unpack_mask,
 )
 from harness.backend.vocabulary import Vocabulary
-from harness.errors import describe as describe
+from harness.errors import error_text as error_text
 from harness.errors import innermost_frame, is_slip_of_ours
 from harness.rows.row import Finding, Status
 from harness.walk.watched import PHASES as PHASES
@@ -84,7 +84,7 @@ def compile_grammar(adapter: Adapter, grammar: Grammar, progress: Progress) -> C
             return Compiled("ok", "", spent, as_instance(compiled, CompiledGrammar, "compile"))
         except BaseException as error:
             refusal = error
-    return Compiled(_status_of(refusal), describe(refusal), spent, None)
+    return Compiled(_status_of(refusal), error_text(refusal), spent, None)
 
 
 def _status_of(refusal: BaseException) -> Status:
@@ -120,7 +120,7 @@ def walk(
         status: Status = "oom" if isinstance(error, MemoryError) else "backend_error"
         if not _is_backends(error) or is_slip_of_ours(error):
             status = "harness_error"
-        return replay.observation(status, PHASES[progress[0]], describe(error))
+        return replay.observation(status, PHASES[progress[0]], error_text(error))
 
 
 class _Replay:

@@ -29,7 +29,7 @@ from harness.backend.grammar import (
     is_bool,
     is_count,
 )
-from harness.errors import BackendRaised, OutOfTime, describe
+from harness.errors import BackendRaised, OutOfTime, error_text
 from harness.oracle.automaton import NoOracle
 
 PHASES = ("compile", "start", "fill", "accept", "end", "encode", "check", "oracle")
@@ -166,7 +166,7 @@ class Watch:
     def raised(self, error: BaseException) -> NoReturn:
         """Raises what the backend raised, wrapped in BackendRaised if it would end a loop of ours."""
         if isinstance(error, MEANT) and not self.is_ours:
-            raise BackendRaised(describe(error)) from error
+            raise BackendRaised(error_text(error)) from error
         raise error
 
     def asked(self, call: Callable[..., Any], *arguments: object) -> Any:

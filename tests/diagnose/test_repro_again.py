@@ -21,7 +21,7 @@ from harness.diagnose.repro import replayed, show, to_json
 from harness.diagnose.repro.again import in_words, seen_again
 from harness.diagnose.repro.replay import _steps
 from harness.diagnose.repro.show import Replayed
-from harness.errors import describe
+from harness.errors import error_text
 from harness.rows.row import CHECKS_MODE, Before
 from harness.walk.watched import BrokenAnswer
 
@@ -144,7 +144,7 @@ def test_the_replay_asks_an_object_what_the_run_asks_it(monkeypatch: pytest.Monk
     try:
         messages += _steps(adapter, Grammar("regex", "a*"), tokens, 1e12)
     except (RuntimeError, BrokenAnswer) as error:
-        messages = [*messages, {"said": "for each token"}, {"said": describe(error)}]
+        messages = [*messages, {"said": "for each token"}, {"said": error_text(error)}]
     assert seen_again(failed, messages) is bool(fault)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from harness.backend.grammar import Bitmask, CompiledGrammar, GrammarObject
 from harness.backend.vocabulary import Vocabulary, byte_vocabulary
-from harness.walk.replay import Observation, describe, first_mask, walk
+from harness.walk.replay import Observation, error_text, first_mask, walk
 from harness.walk.watched import unwatched
 
 VOCABULARY = byte_vocabulary()
@@ -329,5 +329,5 @@ def test_any_message_becomes_a_text() -> None:
         def __str__(self) -> str:
             raise ValueError
 
-    assert describe(Unprintable()) == "Unprintable: (its message cannot be printed)"
-    assert len(describe(ValueError("x" * 10_000))) == 2000
+    assert error_text(Unprintable()) == "Unprintable: (its message cannot be printed)"
+    assert len(error_text(ValueError("x" * 10_000))) == 2000

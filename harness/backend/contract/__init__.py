@@ -20,7 +20,7 @@ from harness.backend.contract.place import ContractBroken as ContractBroken
 from harness.backend.contract.place import NotApplicable as NotApplicable
 from harness.backend.contract.place import Place
 from harness.backend.grammar import Adapter, Grammar
-from harness.errors import describe
+from harness.errors import error_text
 from harness.text import one_line
 
 Check = Callable[[Adapter], None]
@@ -69,7 +69,7 @@ def _run(check: Check, adapter: Adapter) -> CheckResult:
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic in Rust is no Exception
-        return CheckResult(check_name(check), "error", cut(describe(error)), cut(_grammar_at(error)))
+        return CheckResult(check_name(check), "error", cut(error_text(error)), cut(_grammar_at(error)))
     return CheckResult(check_name(check), "passed", "")
 
 

@@ -15,7 +15,7 @@ from harness.backend.contract.place import (
     starts,
 )
 from harness.backend.grammar import DIALECTS, Adapter, Dialect, Grammar, InvalidGrammar, UnsupportedGrammar
-from harness.errors import describe
+from harness.errors import error_text
 
 MALFORMED: dict[Dialect, tuple[str, ...]] = {
     "regex": ("(", "[a"),
@@ -149,5 +149,5 @@ def _outcome(adapter: Adapter, grammar: Grammar) -> str:
     except (UnsupportedGrammar, InvalidGrammar) as declined:
         return f"raises {type(declined).__name__}"
     except Exception as error:
-        return f"raises {describe(error)}"
+        return f"raises {error_text(error)}"
     return "succeeds"

@@ -6,7 +6,7 @@ from harness.backend.contract.place import ContractBroken
 from harness.backend.declared import wrongly_declared
 from harness.backend.grammar import Adapter
 from harness.backend.options import option_table
-from harness.errors import describe
+from harness.errors import error_text
 
 
 def check_distribution_and_dialects_are_declared(adapter: Adapter) -> None:
@@ -17,4 +17,4 @@ def check_distribution_and_dialects_are_declared(adapter: Adapter) -> None:
     try:
         option_table(type(adapter))
     except Exception as error:  # an annotation is a text that may hold anything
-        raise ContractBroken(f"the options of its __init__ cannot be read: {describe(error)}") from error
+        raise ContractBroken(f"the options of its __init__ cannot be read: {error_text(error)}") from error

@@ -35,7 +35,7 @@ from harness.backend.process.fork import (
 )
 from harness.backend.process.guard import forbid_network
 from harness.backend.process.system import descendants, is_running
-from harness.errors import BadInput, describe
+from harness.errors import BadInput, error_text
 
 Answer = tuple[dict[str, Any], bytes]
 """The fields of an answer, and the bytes behind it."""
@@ -91,7 +91,7 @@ def main(arguments: list[str]) -> None:
         handler, description = load(asked["loader"], asked["arguments"])
     except BaseException as error:
         is_input = isinstance(error, BadInput)
-        text = str(error) if is_input else describe(error)
+        text = str(error) if is_input else error_text(error)
         send(control, {"event": "failed", "input": is_input, "text": text})
         return
     send(control, {"event": "ready", **description})
@@ -157,7 +157,7 @@ def _responder(
         except BadInput as error:
             fields, out = {"bad_input": str(error)}, b""
         except BaseException as error:  # a panic in Rust is no Exception
-            fields, out = {"error": describe(error)}, b""
+            fields, out = {"error": error_text(error)}, b""
         if getpid() != me:  # the backend forked: one answer is enough
             os._exit(0)
         answer(fields, out)

@@ -17,7 +17,7 @@ from typing import NoReturn
 from harness.backend.process.channel import BrokenChannel, send
 from harness.backend.process.lost import CLOSED_CODE
 from harness.backend.process.system import proc_content
-from harness.errors import describe
+from harness.errors import error_text
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -77,7 +77,7 @@ def serve_and_exit(serve: Callable[[], None]) -> NoReturn:
         if isinstance(error, BrokenChannel):
             code = CLOSED_CODE
         with suppress(OSError):
-            reason = describe(error.__cause__ or error)
+            reason = error_text(error.__cause__ or error)
             os.write(2, f"it cannot be asked or answer any more: {reason}\n".encode())
     finally:
         os._exit(code)

@@ -14,7 +14,7 @@ from harness.backend.process.short_child import answer_of_a_child
 from harness.backend.registry import load, make, parse_specs
 from harness.backend.token_bytes.look import reading_of
 from harness.backend.vocabulary import Vocabulary
-from harness.errors import describe
+from harness.errors import error_text
 
 SECONDS = 120.0
 """The time that a backend has to load one vocabulary and to show it."""
@@ -51,4 +51,4 @@ def _reading(text: str, vocabulary: Vocabulary) -> str:
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic in Rust is no Exception
-        return json.dumps({"problem": describe(error)[:500]})
+        return json.dumps({"problem": error_text(error)[:500]})

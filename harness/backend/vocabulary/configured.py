@@ -9,7 +9,7 @@ from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import BadInput, describe
+from harness.errors import BadInput, error_text
 from harness.text import one_line
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _listed(folder: Path, own: Mapping[int, AddedToken], special: Collection[str
         ]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         what = "" if is_older else f'"{TABLE}" is '
-        reason = one_line(describe(error))[:200]
+        reason = one_line(error_text(error))[:200]
         raise BadInput(f"{path}: {what}no table of added tokens ({reason})") from error
 
 

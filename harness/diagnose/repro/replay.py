@@ -18,7 +18,7 @@ from harness.cases.case import Instance
 from harness.checks import SLOW, asks_for_forced_text
 from harness.diagnose.repro.find import Failure
 from harness.diagnose.shrink.stepping import Step, small_vocabulary, spelled, stepped_on, tokens_of, words_of
-from harness.errors import describe
+from harness.errors import error_text
 from harness.outcomes.outcome import fault_of
 from harness.rows.row import CHECKS_MODE, Finding
 from harness.serve.live.judging import MODE as LIVE
@@ -126,7 +126,7 @@ def _messages(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
     except GeneratorExit:
         raise
     except BaseException as error:
-        yield {"said": describe(error)}
+        yield {"said": error_text(error)}
         return
     if walk is None or steps is None:
         return

@@ -24,7 +24,7 @@ from harness.backend.grammar import (
 from harness.backend.loading import load_adapter
 from harness.backend.process.child import Answer, Handler, Page
 from harness.backend.registry import BackendSpec
-from harness.errors import describe
+from harness.errors import error_text
 from harness.measure.child import resident_bytes, with_option
 from harness.measure.growth.axes import TINY, GrownCase, axes, different_schema
 from harness.measure.growth.record import SHORT_NS
@@ -88,7 +88,7 @@ def _ended(error: BaseException) -> dict[str, str]:
     """Returns what is answered where a compile ended by this error: `refused` where the backend says that it
     cannot, or that the grammar is wrong."""
     is_refusal = isinstance(error, UnsupportedGrammar | InvalidGrammar)
-    return {"status": "refused" if is_refusal else "error", "text": describe(error, 300)}
+    return {"status": "refused" if is_refusal else "error", "text": error_text(error, 300)}
 
 
 class GrowthHandler:
@@ -180,7 +180,7 @@ class GrowthHandler:
                 for place in places & times.keys() if number else ():
                     least[place] = min(times[place], least.get(place, times[place]))
         except BaseException as error:
-            answer["raised"] = describe(error, 300)
+            answer["raised"] = error_text(error, 300)
         return {"mask_ns": [least[place] for place in sorted(least)], **answer}
 
     def _one_pass(
@@ -210,7 +210,7 @@ class GrowthHandler:
                 caching.compile(self.case.grammar)
                 answer["cached_ns"], _ = cost_of(partial(caching.compile, self.case.grammar))
         except BaseException as error:
-            answer["raised"] = describe(error, 300)
+            answer["raised"] = error_text(error, 300)
         return answer
 
     def schemas(self, first: int, count: int, seconds: float) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from harness.measure.kernels.correctness import error_text
+from harness.measure.kernels.correctness import error_line
 
 Call = Callable[[], object]
 
@@ -65,7 +65,7 @@ class CudaClock:
                 call()
         except RuntimeError as error:  # it waits for the device, say: then its launches are timed with it
             cuda.synchronize()
-            return call, error_text(error)
+            return call, error_line(error)
         return graph.replay, ""
 
     def time_ns(self, call: Call, times: int) -> int:

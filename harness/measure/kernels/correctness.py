@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from harness.errors import describe
+from harness.errors import error_text
 from harness.measure.kernels.situations import ODD_BITS, Probe, Situation, situation
 from harness.text import one_line
 
@@ -40,13 +40,13 @@ def examine(apply: Callable[..., object], probe: Probe, dtype: str, device: str)
             apply(made.logits, made.bitmask, *([] if probe.rows is None else [list(probe.rows)]))
             _finish(device)
         except BaseException as error:  # a panic in Rust is no Exception
-            raised = error_text(error)
+            raised = error_line(error)
     try:
         _finish(device)
         differing = _differing(made.buffer, before, dtype)
         mask_differs = not torch.equal(made.mask_buffer, mask_before)
     except RuntimeError as error:
-        return ProbeResult("crashed", raised or error_text(error))
+        return ProbeResult("crashed", raised or error_line(error))
     if raised:
         if bool(differing.any()) or mask_differs:
             return ProbeResult("failed", f"it wrote, and then raised {raised}")
@@ -64,9 +64,9 @@ def examine(apply: Callable[..., object], probe: Probe, dtype: str, device: str)
     return ProbeResult("failed" if faults else "passed", "; ".join(faults)[:LONGEST_TEXT])
 
 
-def error_text(error: BaseException) -> str:
+def error_line(error: BaseException) -> str:
     """Returns the error in one line."""
-    return one_line(describe(error), folded=True)[:LONGEST_TEXT]
+    return one_line(error_text(error), folded=True)[:LONGEST_TEXT]
 
 
 def differences(actual: torch.Tensor, expected: torch.Tensor, dtype: str) -> int:

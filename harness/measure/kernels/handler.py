@@ -15,7 +15,7 @@ from typing import Any
 from harness.backend.process.child import Answer, Handler, Page
 from harness.backend.registry import installed_version
 from harness.errors import BadInput
-from harness.measure.kernels.correctness import error_text, examine
+from harness.measure.kernels.correctness import error_line, examine
 from harness.measure.kernels.movement import time_movement
 from harness.measure.kernels.rounds import Effort
 from harness.measure.kernels.situations import PROBES
@@ -99,7 +99,7 @@ class KernelHandler:
         try:
             self.loaded(message["kernel"])
         except BaseException as error:  # a compiler that fails raises what it likes
-            return {"problem": error_text(error)}
+            return {"problem": error_line(error)}
         return {"problem": ""}
 
     def probe(self, message: dict[str, Any]) -> dict[str, Any]:

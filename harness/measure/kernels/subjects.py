@@ -11,7 +11,7 @@ from harness.backend.grammar import Kernel
 from harness.backend.process.child import Page
 from harness.backend.registry import BackendSpec, installed_version, load, make, names, parse_specs
 from harness.backend.vocabulary import byte_vocabulary
-from harness.errors import BadInput, describe
+from harness.errors import BadInput, error_text
 from harness.measure.kernels.masks import Form
 from harness.measure.kernels.situations import DTYPES
 from harness.text import one_line
@@ -83,7 +83,7 @@ def _problem(spec: BackendSpec, error: BaseException) -> BadInput:
     """Returns why a backend cannot be had, with its name."""
     if isinstance(error, BadInput):
         return error
-    text = str(error) if isinstance(error, ValueError) else describe(error, 300)
+    text = str(error) if isinstance(error, ValueError) else error_text(error, 300)
     return BadInput(f'backend "{spec}": {one_line(text)}')
 
 

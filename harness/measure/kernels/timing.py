@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.measure.kernels.clock import Call, Clock, clock_of
-from harness.measure.kernels.correctness import differences, error_text
+from harness.measure.kernels.correctness import differences, error_line
 from harness.measure.kernels.masks import bytes_needed, random_masks
 from harness.measure.kernels.rounds import Effort, by_turns
 from harness.measure.kernels.subjects import KernelSubject
@@ -92,7 +92,7 @@ def time_point(
                     made, why_none = call, "its graph does not do what a call does"
             calls[name], rows[name]["no_graph"] = made, why_none
         except BaseException as error:  # a panic in Rust is no Exception
-            rows[name] |= {"outcome": "refused", "text": error_text(error)}
+            rows[name] |= {"outcome": "refused", "text": error_line(error)}
             _end_if_lost(clock)
     footprint = logits.nbytes + masks.packed.nbytes
     copy, moved = copy_call(footprint, device)
@@ -110,7 +110,7 @@ def time_point(
     def raised(name: str, error: BaseException) -> None:
         if name == COPY:  # it is ours, and without it there is nothing to hold a kernel against
             raise error
-        text = error_text(error)
+        text = error_line(error)
         if rows[name]["outcome"] == "wrong":
             rows[name]["text"] += f"; then it raised {text}"
         else:

@@ -19,7 +19,7 @@ from typing import Any
 
 import harness
 from harness.cases.case_line import case_from_line
-from harness.errors import BadInput, Incomplete, describe
+from harness.errors import BadInput, Incomplete, error_text
 from harness.running.ray.task import Piece, Walks, here, walk
 from harness.running.recorder import Recorder
 from harness.running.slot import ATTEMPTS
@@ -216,7 +216,7 @@ class Sweep:
             return False
         except self.ray.exceptions.RayError as error:
             # Its node is gone, or a chunk with the node that held it.
-            running.rays = one_line(describe(error))[:200]
+            running.rays = one_line(error_text(error))[:200]
             return False
         if isinstance(chunk, str):
             raise BadInput(chunk)

@@ -35,7 +35,7 @@ from harness.walk.loop.loop import Loop, LoopOptions
 from harness.walk.loop.outcome import STEP, Completed, Served, is_replayed
 from harness.walk.loop.request import Request
 from harness.walk.loop.strategies import make_strategy
-from harness.walk.replay import describe
+from harness.walk.replay import error_text
 
 if TYPE_CHECKING:
     from harness.backend.vocabulary import Vocabulary
@@ -134,7 +134,7 @@ class DecodeHandler:
     def _failed(self, error: Exception, *, sound: bool) -> Answer:
         """Returns the answer that says what failed here. If `sound`, and if the device still works, it says
         so: then this process can be asked for more. After some errors of CUDA every later call fails."""
-        answer: dict[str, Any] = {"harness_error": describe(error)}
+        answer: dict[str, Any] = {"harness_error": error_text(error)}
         if sound and self.model is not None:
             with suppress(Exception):
                 self.model.finish()

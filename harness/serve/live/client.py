@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import BadInput, describe
+from harness.errors import BadInput, error_text
 from harness.serve.live.answer import End, Heard
 from harness.serve.live.key import ApiKey
 from harness.serve.live.lack import lack_of
@@ -104,7 +104,7 @@ class Client:
         except RequestFailure as raised:
             failure = raised
         except Exception as error:  # nothing that a server provokes may end the session
-            failure = RequestFailure("harness_error", "stream", describe(error))
+            failure = RequestFailure("harness_error", "stream", error_text(error))
         finally:
             end, phase, why = (failure.end, failure.phase, failure.why) if failure else collected.ending()
             take(collected.heard(end, phase, one_line(self.key.scrub(why))[:500], self.clock()))

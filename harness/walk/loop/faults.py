@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Any
 
 from harness.backend.grammar import GrammarObject, is_bool, is_count
-from harness.errors import describe
+from harness.errors import error_text
 from harness.text import one_line
 
 LONGEST = 300
@@ -53,7 +53,7 @@ FILLING, ACCEPTING = attribution("fill"), attribution("accept")
 def message_of(error: BaseException) -> str:
     """Returns the error's class name and the first line of its message, at most `LONGEST` characters."""
     name = type(error).__name__
-    message = describe(error).removeprefix(f"{name}: ").strip().partition("\n")[0]
+    message = error_text(error).removeprefix(f"{name}: ").strip().partition("\n")[0]
     return one_line(f"{name}: {message}" if message else name, LONGEST)
 
 
