@@ -146,6 +146,13 @@ def test_an_alert_over_the_cases_before_stays_in_the_feed() -> None:
     assert one.state == "no baseline" and [event.at for event in one.events] == [13]
 
 
+def test_an_unproven_run_over_fewer_cases_ends_no_alert() -> None:
+    """An arm that was lost in a case leaves a run unproven, and over the other cases."""
+    *proven, last = track([1.0] * 11 + [1.5] * 4, ["a"] * 14 + ["b"])
+    (one,) = series([*proven, replace(last, proven=False)])
+    assert (one.state, one.is_over_other_cases) == ("alert", False)
+
+
 def test_a_history_from_before_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     entries = track([1.0] * 12, [""] * 12)
     lines = [asdict(one) for one in entries]

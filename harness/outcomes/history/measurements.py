@@ -90,7 +90,8 @@ class Series:
     @property
     def is_over_other_cases(self) -> bool:
         """Has it runs whose ratio is over other cases than that of the last one, and not held against it?"""
-        return any(not is_alike(entry, self.entries[-1]) for entry in self.entries)
+        last = _last_sound(self.entries)
+        return any(is_sound(entry) and not is_alike(entry, last) for entry in self.entries)
 
 
 def compared_entries(recorded: Recorded) -> list[tuple[Entry, Comparison | None]]:
@@ -253,7 +254,7 @@ def series(entries: Iterable[Entry]) -> list[Series]:
 
 
 def _judged(entries: Sequence[Entry]) -> tuple[tuple[Event, ...], State]:
-    """Returns what the alert rule says, and of the last entry.
+    """Returns what the alert rule says, and of the last entry of which something may be concluded.
 
     An entry is held only against those over the same cases, as a ratio over others changes though no time
     does; and a run that proves nothing is shown, and neither makes a baseline nor an alert.
@@ -263,13 +264,18 @@ def _judged(entries: Sequence[Entry]) -> tuple[tuple[Event, ...], State]:
         alike = _held_against(entries, one)
         ratios = [entries[place].ratio for place in alike]
         found |= {replace(event, since=alike[event.since], at=alike[event.at]) for event in events(ratios)}
-    ratios = [entries[place].ratio for place in _held_against(entries, entries[-1])]
+    ratios = [entries[place].ratio for place in _held_against(entries, _last_sound(entries))]
     return tuple(sorted(found, key=lambda event: (event.at, event.since))), state(ratios)
 
 
 def _held_against(entries: Sequence[Entry], one: Entry) -> list[int]:
     """Returns the places of the entries of one kind, of which something may be concluded."""
     return [place for place, entry in enumerate(entries) if is_sound(entry) and is_alike(entry, one)]
+
+
+def _last_sound(entries: Sequence[Entry]) -> Entry:
+    """Returns the last sound entry, or the last one: an unproven run over fewer cases ends no alert."""
+    return next((entry for entry in reversed(entries) if is_sound(entry)), entries[-1])
 
 
 def is_alike(entry: Entry, other: Entry) -> bool:
