@@ -118,6 +118,18 @@ def test_an_arm_that_lost_a_load_is_not_ranked_and_the_others_stand_over_the_loa
     assert [row[1][:2] for row in drawn.charts[-1].rows] == ["+5", beta[0][:2]]
 
 
+def test_an_arm_that_lost_a_load_at_one_batch_size_takes_no_other_point_from_the_chart(
+    tmp_path: Path,
+) -> None:
+    """Alpha has the dear load at batch 1 and not at batch 2, where only beta is over both loads."""
+    wider = {replace(load, batch=2): dict(arms) for load, arms in DEAR_FOR_BETA.items()}
+    del wider[replace(HEAVY, batch=2)]["alpha"]
+    (drawn,) = scaling(read_inputs([decode(tmp_path / "run", DEAR_FOR_BETA | wider)]))
+    chart = drawn.charts[-1]
+    assert chart.heads == ("Arm", "batch 1", "batch 2") and "workloads" not in chart.caption
+    assert [[cell[:3] for cell in cells] for _, *cells in chart.rows] == [["+78", "–"], ["+44", "+44"]]
+
+
 def test_an_arm_without_requests_that_others_have_is_not_ranked(tmp_path: Path) -> None:
     sides = {LIGHT: {"alpha": at(10.6, broken=("b",)), "beta": at(20.0)}}
     alpha, beta = overheads(decode(tmp_path / "broken", sides))

@@ -87,9 +87,9 @@ _Loads = dict[str, dict[Setting, _Load]]
 """By arm and setting."""
 
 
-def overheads(decoded: Decoded) -> dict[int, dict[str, Pooled]]:
+def overheads(decoded: Decoded) -> tuple[dict[int, dict[str, Pooled]], list[str]]:
     """Returns, by batch size and arm, TPOT over that without a grammar, over the workloads in which it is
-    known of every arm of the record."""
+    known of every arm of the record; and which workloads these are."""
     loads: _Loads = {}
     for arm in _arms(decoded):
         for cell in usual(decoded, arm):
@@ -100,7 +100,8 @@ def overheads(decoded: Decoded) -> dict[int, dict[str, Pooled]]:
     for arm, of_arm in loads.items():
         for setting, load in of_arm.items():
             of_size[setting.batch].setdefault(arm, {})[setting] = load
-    return {size: _pooled(of_size[size], lambda setting: setting.workload in shared) for size in sizes}
+    pooled = {size: _pooled(of_size[size], lambda setting: setting.workload in shared) for size in sizes}
+    return pooled, shared
 
 
 def speed_ups(decoded: Decoded) -> dict[str, Pooled]:
@@ -157,7 +158,7 @@ def _pooled(loads: _Loads, is_shared: Callable[[Setting], bool]) -> dict[str, Po
 
 def overhead(subjects: Sequence[Subject], batch: int) -> list[tuple[Estimate, str] | None]:
     """Returns what TPOT takes more than without a grammar, as a share, of each subject, with a note."""
-    return _of_subjects(subjects, lambda decoded: overheads(decoded).get(batch, {}), 1.0)
+    return _of_subjects(subjects, lambda decoded: overheads(decoded)[0].get(batch, {}), 1.0)
 
 
 def speed_up(subjects: Sequence[Subject]) -> list[tuple[Estimate, str] | None]:

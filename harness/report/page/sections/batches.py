@@ -106,14 +106,13 @@ def _scaling(inputs: Inputs, number: int, decoded: Decoded) -> Scaling:
             f"{name}{number}", f"{title} over batch size: one line per arm", title, runs, times=True
         )
         charts.append(_chart(f"{title} over batch size", svg, "", runs, duration, lambda value: 99 * value))
-    pools = overheads(decoded)
-    paired = shared_workloads({*each.workloads} for of_arm in pools.values() for each in of_arm.values())
+    pools, paired = overheads(decoded)
     over = []
     for subject, arm in arms:
         points = []
         for batch, of_arm in pools.items():
             pooled = of_arm.get(arm)
-            # An arm that lost a workload stands over others than the note says.
+            # An arm that lost a workload at this size is over others than the caption or the note says.
             if pooled is not None and [*pooled.workloads] == paired:
                 points.append((batch, pooled.found.ratio - 1, pooled.found.low - 1, pooled.found.high - 1))
         over.append(plots.Ribbon(subject.position, subject.label, tuple(points)))
@@ -125,7 +124,7 @@ def _scaling(inputs: Inputs, number: int, decoded: Decoded) -> Scaling:
         times=False,
     )
     caption = "Requests of equal length, each paired with itself without a grammar, in the same round."
-    if paired != workloads:
+    if paired and paired != workloads:
         caption += f" Over the workloads {', '.join(paired)}."
     charts.append(
         _chart("Overhead over no grammar", svg, caption, over, lambda value: f"{value:+.1%}", lambda _: 98.0)
