@@ -93,6 +93,16 @@ def test_a_case_is_told_by_what_was_said_of_its_gravest_row(
     assert failing.said == "it died" and failing.faults == ("crash", "timeout")
 
 
+def test_a_fault_with_the_name_of_a_documented_one_is_told(tmp_path: Path) -> None:
+    """A check may tell of one place that is documented and of another that is not."""
+    found = (DOCUMENTED, replace(DOCUMENTED, documented=False))
+    result = result_of(write_run(tmp_path / "run", {OLD: {"findings": found}}))
+    (failing,) = result.failing
+    assert (failing.outcome, failing.documented) == ("failed", ())
+    (text,) = summary.files(result).values()
+    assert "a_documented_check" in text.partition("### What fails most")[2]
+
+
 def test_a_failing_case_is_as_bad_as_on_the_arms_that_solve_anything() -> None:
     failures = Failures()
     crashed, late = (synthetic.row(**CRASH), synthetic.row(backend="beta", **LATE))

@@ -133,10 +133,9 @@ class Noticed:
             return
         self.names[key] = row.case
         self.order |= {name: fault.order[:2] for name, fault in named}
-        wrong = {name for name, _ in named}
-        documented = {name for name, fault in named if fault.documented}
-        cases.setdefault(key, set()).update(wrong)
-        undocumented.setdefault(key, set()).update(wrong - documented)
+        cases.setdefault(key, set()).update(name for name, _ in named)
+        # Of two faults of one name one may be documented: the other costs the case all the same.
+        undocumented.setdefault(key, set()).update(name for name, fault in named if not fault.documented)
         order = min((fault.order for _, fault in named if not fault.documented), default=outcome.LAST)
         if (arm, *key) not in self.messages or order < self.messages[arm, *key][0]:
             said = _said(row, [fault for _, fault in named])
