@@ -32,7 +32,7 @@ from harness.backend.vocabulary import Vocabulary
 
 pytest.importorskip("llguidance")
 
-llguidance_forms = import_module("adapters._llguidance_forms")
+llguidance_forms = import_module("harness.adapters._llguidance_forms")
 
 make = maker("llguidance", "Llguidance")
 start, holds = Tools(make).start, Tools(make).holds
@@ -123,7 +123,7 @@ def test_a_bug_of_the_gbnf_converter_escapes(monkeypatch: pytest.MonkeyPatch) ->
     def fail(_: str) -> str:
         raise IndexError("string index out of range")
 
-    monkeypatch.setattr(import_module("harness.adapters._llguidance_forms"), "gbnf_to_lark", fail)
+    monkeypatch.setattr(llguidance_forms, "gbnf_to_lark", fail)
     with pytest.raises(IndexError):
         make().compile(Grammar("ebnf", 'root ::= "a"'))
 

@@ -18,13 +18,13 @@ from harness.report.values import heading, number
 from harness.rows.row import Row, verdict
 from harness.rows.store import read_rows
 from harness.text import (
+    SURROGATES,
     Console,
     console,
     csv_text,
     grid,
     markdown,
     markdown_table,
-    visible,
 )
 
 FORMATS = ["csv", "json", "markdown"]
@@ -131,13 +131,11 @@ def _lines(frame: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
 
 
 def _plain(value: Any) -> str:
-    """Returns the cell with what would steer a terminal spelled out, as the exports have it, but for line
-    breaks; empty for None."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return visible(str(value))
+    return SURROGATES.sub("\ufffd", str(value))
 
 
 # ----------------------------------------------------------------------------------------------- the terminal
