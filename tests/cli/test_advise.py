@@ -163,14 +163,14 @@ def test_the_page_has_the_option_of_the_engine_between_the_answer_and_the_cards(
     harness.advise(advised / "tools.json", backends=["llguidance"], tokenizer="bytes", out=folder)
     stored = stored_advice(folder)
     assert stored is not None
-    told = ("The calls <fail>.", "It hands over none.")
+    told = ("The calls `<fail>`.", "It hands over none.")
     write_advice(folder, replace(stored, engine="vllm", engine_option="--backend <b>", notes=told))
     assert main(["report", str(folder)]) == 0
     page = (folder / "report" / "report.html").read_text("utf-8")
     before, said, behind = page.partition("write: <code>--backend &lt;b&gt;</code>")
     assert said and said not in behind and "--backend <b>" not in page
     assert 'class="sentence"' in before and 'class="cards"' not in before and 'class="cards"' in behind
-    note = "<p>The calls &lt;fail&gt;. It hands over none.</p>"
+    note = "<p>The calls <code>&lt;fail&gt;</code>. It hands over none.</p>"
     assert page.count(note) == 1 and note in behind.partition('class="sure"')[0], "as on the terminal"
 
 
