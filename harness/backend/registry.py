@@ -170,21 +170,23 @@ def make(spec: BackendSpec, vocabulary: Vocabulary) -> Adapter:
         return declining(adapter_class, vocabulary, str(error))
     except ImportError as error:
         raise BadInput(f'backend "{spec}" needs a library that cannot be imported: {error}') from error
-    _refuse_unbound(adapter)
+    _refuse_unbound(adapter, vocabulary)
     if spec.version is not None:
         _check_wrapped_version(spec, adapter)
     return adapter
 
 
-def _refuse_unbound(adapter: Adapter) -> None:
-    """Raises TypeError, as for any other call that a backend makes wrongly, for an adapter without its
-    vocabulary."""
+def _refuse_unbound(adapter: Adapter, vocabulary: Vocabulary) -> None:
+    """Raises TypeError, as for any other call that a backend makes wrongly, for an adapter without the
+    vocabulary that it was given, by which it would be judged; it may know other ends of an output."""
     from harness.backend.vocabulary import Vocabulary
 
-    if not isinstance(getattr(adapter, "vocabulary", None), Vocabulary):
-        raise TypeError(
-            f"{type(adapter).__name__} has no vocabulary; its __init__ must call super().__init__(vocabulary)"
-        )
+    named, own = type(adapter).__name__, getattr(adapter, "vocabulary", None)
+    if not isinstance(own, Vocabulary):
+        raise TypeError(f"{named} has no vocabulary; its __init__ must call super().__init__(vocabulary)")
+    for part in ("tokens", "special_tokens", "padding_tokens"):
+        if getattr(own, part) != getattr(vocabulary, part):
+            raise TypeError(f"{named} has put another vocabulary, with other {part}, in the place of its own")
 
 
 def installed_version(distribution: str) -> str | None:

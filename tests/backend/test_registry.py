@@ -8,6 +8,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
@@ -49,6 +50,30 @@ class Choosy(Adapter):
 
     def compile(self, grammar: Grammar) -> CompiledGrammar:
         raise UnsupportedGrammar(grammar.dialect)
+
+
+class Replacing(Choosy):
+    """An adapter that puts another vocabulary in the place of its own, in the field that its option names."""
+
+    def __init__(self, vocabulary: Vocabulary, *, part: str = "") -> None:
+        super().__init__(vocabulary)
+        end = vocabulary.eos_tokens[0]
+        if part == "tokens":
+            self.vocabulary = replace(vocabulary, tokens=(b"?", *vocabulary.tokens[1:]))
+        elif part == "special_tokens":
+            self.vocabulary = replace(vocabulary, special_tokens={**vocabulary.special_tokens, 1: "<one>"})
+        elif part == "padding_tokens":
+            self.vocabulary = replace(vocabulary, padding_tokens=frozenset({2}))
+        else:
+            self.take_ends("The library has one.", [end])
+
+
+@pytest.mark.parametrize("part", ["tokens", "special_tokens", "padding_tokens"])
+def test_an_adapter_is_not_judged_by_a_vocabulary_of_its_own(choosy: str, part: str) -> None:
+    spec = parse_spec(f"{choosy.replace('Choosy', 'Replacing')}:part={part}")
+    with pytest.raises(TypeError, match=f"^Replacing has put another vocabulary, with other {part}, in the"):
+        make(spec, byte_vocabulary())
+    assert make(parse_spec(choosy.replace("Choosy", "Replacing")), byte_vocabulary()).knows_one_end
 
 
 @pytest.fixture
