@@ -120,9 +120,7 @@ def noise_floor(figures: Figures, metric: str, family: str, reference: str, agai
     An offset that is the same everywhere is no noise; the A/A verdict shows it.
     """
     apart = []
-    for cases in log_ratios(
-        figures, metric, reference, again, [trace.case_id for trace in figures.families[family]]
-    ).values():
+    for cases in log_ratios(figures, metric, reference, again, figures.cases_of(family)).values():
         pairs: dict[int, list[float]] = {}
         for rounds in cases.values():
             for number, value in rounds.items():
@@ -276,8 +274,7 @@ def confirmation(comparison: Comparison, confirming: Figures) -> tuple[Interval 
     """Returns the interval and verdict of fresh forks alone; no interval and `inconclusive` if they do not
     have a figure of every case on which it rests, or an arm was lost in them."""
     pair = comparison.base, comparison.head
-    cases = [trace.case_id for trace in confirming.families[comparison.family]]
-    ratios = log_ratios(confirming, comparison.metric, *pair, cases)
+    ratios = log_ratios(confirming, comparison.metric, *pair, confirming.cases_of(comparison.family))
     has_all = bool(ratios) and len(set().union(*ratios.values())) >= comparison.cases
     if not has_all or confirming.was_lost(pair, comparison.family):
         return None, "inconclusive"

@@ -135,6 +135,10 @@ class Figures:
         """Returns the last of the `whole_forks`; -1 if there is none."""
         return max(self.whole_forks, default=-1)
 
+    def cases_of(self, family: str) -> list[str]:
+        """Returns the ids of the family's cases."""
+        return [trace.case_id for trace in self.families[family]]
+
     def was_lost(self, arms: Iterable[str], family: str, since: int = 0) -> bool:
         """Returns whether one of the arms was lost in a case of the family in one of these forks, from the
         fork `since` on."""

@@ -317,7 +317,7 @@ def test_an_answer_counts_whatever_becomes_of_its_process(
 
 
 def test_half_of_an_answer_never_stands_in_its_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """As where the disk is full: the write of a file fails amid it."""
+    """The write of the file fails in its midst, as it does where the disk is full."""
 
     def fails(path: Path, content: bytes) -> int:
         with open(path, "wb") as file:
@@ -446,7 +446,8 @@ def test_a_record_that_came_to_its_end_is_whole_though_its_cell_was_killed(
 def test_what_is_kept_of_a_large_record_is_there_without_its_files(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """As where a machine gives back no file of that size: each arm behind the first keeps those before."""
+    """Each arm behind the first keeps what was measured of the arms before it, because a lent machine gives
+    back no file as large as the record."""
     folder, record, rows = tmp_path / "record", record_of(32, COST), list[int]()
     first = record.setup.arms[0].name
     before = replace(record, batches=tuple(run for run in record.batches if run.arm == first), losses=())

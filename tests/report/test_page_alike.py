@@ -43,7 +43,7 @@ def test_warm_masks_of_an_arm_that_was_lost_at_once_in_a_case_are_not_ranked(
     synthetic: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beta is the quicker one in the cases in which it was not lost."""
-    # So many tokens that a median has an interval.
+    # The walks have as many tokens as it takes for a median to have an interval.
     monkeypatch.setattr("measured.FILLS", tuple(np.linspace(2000.0, 2100.0, 40)))
     for name, lost in (("whole", ""), ("lost", "beta")):
         write_rows(synthetic, tmp_path / name, (ALPHA, BETA), cases=4)

@@ -57,7 +57,7 @@ def _change(old: Figures, was: Comparison, new: Figures, now: Comparison) -> str
     """Returns the ratios of both runs, over the cases that are judged in both: over others they would change
     though no time did."""
     ratios = [
-        log_ratios(figures, one.metric, one.base, one.head, _cases(figures, one.family))
+        log_ratios(figures, one.metric, one.base, one.head, figures.cases_of(one.family))
         for figures, one in ((old, was), (new, now))
     ]
     judged = [set().union(*of_run.values()) for of_run in ratios]
@@ -71,10 +71,6 @@ def _change(old: Figures, was: Comparison, new: Figures, now: Comparison) -> str
         change += f", over {counted(len(shared), 'case')} judged in both runs, of {numbers}"
     runs = [run for run, one in (("before", was), ("now", now)) if one.verdict == "unproven" or one.unjudged]
     return change + (f", unproven {' and '.join(runs)}" if runs else "")
-
-
-def _cases(figures: Figures, family: str) -> list[str]:
-    return [trace.case_id for trace in figures.families[family]]
 
 
 def _only(ratios: LogRatios, cases: set[str]) -> LogRatios:

@@ -159,7 +159,7 @@ def _is_judged(ratio: Comparison) -> bool:
 
 def _judged_cases(figures: Figures, ratio: Comparison) -> list[str]:
     """Returns the cases on which the ratio rests, by their ids."""
-    cases = [trace.case_id for trace in figures.families[ratio.family]]
+    cases = figures.cases_of(ratio.family)
     judged = log_ratios(figures, ratio.metric, ratio.base, ratio.head, cases)
     return sorted(set().union(*judged.values()))
 

@@ -134,7 +134,7 @@ class Noticed:
         self.names[key] = row.case
         self.order |= {name: fault.order[:2] for name, fault in named}
         cases.setdefault(key, set()).update(name for name, _ in named)
-        # Of two faults of one name one may be documented: the other costs the case all the same.
+        # Of two faults of one name in a row one may be documented; the other costs the case all the same.
         undocumented.setdefault(key, set()).update(name for name, fault in named if not fault.documented)
         order = min((fault.order for _, fault in named if not fault.documented), default=outcome.LAST)
         if (arm, *key) not in self.messages or order < self.messages[arm, *key][0]:

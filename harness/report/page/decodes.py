@@ -84,7 +84,7 @@ class _Load:
 
 
 _Loads = dict[str, dict[Setting, _Load]]
-"""By arm and setting."""
+"""What was measured of each arm in each setting."""
 
 
 def overheads(decoded: Decoded) -> tuple[dict[int, dict[str, Pooled]], list[str]]:
