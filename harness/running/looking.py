@@ -1,4 +1,5 @@
-"""The look at backends and vocabularies that comes before a run, a measurement or a decoding."""
+"""The look at backends and vocabularies that comes before a run, a measurement (also of growth) or a
+decoding."""
 
 from __future__ import annotations
 

@@ -30,8 +30,7 @@ from harness.backend.grammar import (
     unpack_mask,
 )
 from harness.backend.vocabulary import Vocabulary
-from harness.errors import error_text as error_text
-from harness.errors import innermost_frame, is_slip_of_ours
+from harness.errors import error_text, innermost_frame, is_slip_of_ours
 from harness.rows.row import Finding, Status
 from harness.walk.watched import PHASES as PHASES
 from harness.walk.watched import Progress as Progress

@@ -14,7 +14,8 @@ import pytest
 
 from harness.backend.grammar import Bitmask, CompiledGrammar, GrammarObject
 from harness.backend.vocabulary import Vocabulary, byte_vocabulary
-from harness.walk.replay import Observation, error_text, first_mask, walk
+from harness.errors import error_text
+from harness.walk.replay import Observation, first_mask, walk
 from harness.walk.watched import unwatched
 
 VOCABULARY = byte_vocabulary()

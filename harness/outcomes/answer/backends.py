@@ -34,6 +34,11 @@ class Checked:
     only: tuple[str, ...] = ()
     """The names of the only checks that were made; empty for all of the effort."""
 
+    @classmethod
+    def of(cls, info: RunInfo) -> Checked:
+        """Returns how this run was told to look at its cases."""
+        return cls(info.effort, info.decode, tuple(sorted(info.checks)))
+
     @property
     def is_nothing(self) -> bool:
         """Were outputs judged only, and no checks made?"""
@@ -194,7 +199,7 @@ def backends_of(
     slowest = {tail.slowest.key: tail.slowest for tail in compiles.tails()}
     floors = controls(info)
     lenient = proofs.enforcing.enforcing_nothing(info) - floors
-    checked = Checked(info.effort, info.decode, tuple(sorted(info.checks)))
+    checked = Checked.of(info)
     limits = f"{info.timeout_s:g} s, {info.memory_bytes / 1e9:g} GB"
     if not checked.is_nothing:
         limits += f", seed {info.seed}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from harness.outcomes import delayed
@@ -75,7 +75,7 @@ def _lines(result: Result) -> Iterator[str]:
 def _what_fails_most(result: Result) -> Iterator[str]:
     """Yields a table of the faults in the most cases, of as many the gravest first, but for those of
     controls; nothing where there are none."""
-    controls, gravity = result.controls, dict[tuple[str, str], int]()
+    controls, gravity = result.controls, defaultdict[tuple[str, str], int](lambda: len(CaseState))
     kinds: Counter[tuple[str, str]] = Counter()
     for case in result.failing:
         if case.outcome == "failed" and case.arm not in controls:
@@ -83,12 +83,12 @@ def _what_fails_most(result: Result) -> Iterator[str]:
             kinds.update((case.arm, fault) for fault in faults)
             # A case is in the state of its worst fault, which is the first.
             worst = case.arm, faults[0]
-            gravity[worst] = min(gravity.get(worst, len(CaseState)), CaseState(case.state).gravity)
+            gravity[worst] = min(gravity[worst], CaseState(case.state).gravity)
     if not kinds:
         return
     yield "\n### What fails most\n"
     yield "| backend | fault | cases |\n| --- | --- | ---: |"
-    ordered = sorted(kinds, key=lambda kind: (-kinds[kind], gravity.get(kind, len(CaseState))))
+    ordered = sorted(kinds, key=lambda kind: (-kinds[kind], gravity[kind]))
     yield from (
         f"| {markdown(arm)} | {markdown(fault)} | {kinds[arm, fault]} |"
         for arm, fault in ordered[:MOST_LINES]

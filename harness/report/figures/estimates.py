@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,10 @@ class Estimate:
         ):
             return None
         return self.low, self.high
+
+    def unranked(self, why: str) -> Estimate:
+        """Returns the number without its interval, so that it is not ranked, and why."""
+        return replace(self, low=None, high=None, why=why)
 
     @property
     def ranked_bounds(self) -> tuple[float, float] | None:

@@ -27,7 +27,7 @@ def why_not_tried_alike(subjects: Sequence[Subject]) -> list[str]:
         suites = {key: about.get("sha256", "") for key, about in run.info.suites.items()}
         return frozenset(keys), frozenset(suites.items())
 
-    checks = _unlike(subjects, _checked, "tried with other checks")
+    checks = _unlike(subjects, lambda run: Checked.of(run.info), "tried with other checks")
     return [
         check or case
         for check, case in zip(checks, _unlike(subjects, tried_on, "tried on other cases"), strict=True)
@@ -42,19 +42,19 @@ def why_not_timed_alike(subjects: Sequence[Subject]) -> list[str]:
     )
 
 
-def _checked(run: RunSeen) -> Hashable:
-    return Checked(run.info.effort, run.info.decode, tuple(sorted(run.info.checks)))
-
-
 def _lines(subjects: Sequence[Subject]) -> list[Line]:
     return [subject.line for subject in subjects if subject.line is not None and is_candidate(subject)]
 
 
 def _unlike(subjects: Sequence[Subject], kind: Callable[[RunSeen], Hashable], why: str) -> list[str]:
     """Returns `why` for each subject whose run is of another kind than that of the most arms."""
-    counted = Counter(kind(line.run) for line in _lines(subjects))
-    usual = max(counted, key=lambda one: counted[one], default=None)
+    lines = _lines(subjects)
+    kinds = {place: kind(run) for place, run in {line.run.place: line.run for line in lines}.items()}
+    counted = Counter(kinds[line.run.place] for line in lines)
+    usual = max(counted, key=counted.__getitem__, default=None)
     return [
-        why if subject.line is not None and is_candidate(subject) and kind(subject.line.run) != usual else ""
+        why
+        if subject.line is not None and is_candidate(subject) and kinds[subject.line.run.place] != usual
+        else ""
         for subject in subjects
     ]

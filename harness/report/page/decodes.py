@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -87,6 +88,7 @@ _Loads = dict[str, dict[Setting, _Load]]
 """What was measured of each arm in each setting."""
 
 
+@lru_cache(maxsize=8)  # the matrix asks for each batch size, and the charts over batch sizes once more
 def overheads(decoded: Decoded) -> tuple[dict[int, dict[str, Pooled]], list[str]]:
     """Returns, by batch size and arm, TPOT over that without a grammar, over the workloads in which it is
     known of every arm of the record; and which workloads these are."""
@@ -108,9 +110,10 @@ def speed_ups(decoded: Decoded) -> dict[str, Pooled]:
     """Returns, by arm, the time of stepwise over that of jump-forward, over the loads in which it is known of
     every arm of the record."""
     loads: _Loads = {}
+    arms = _arms(decoded)
     for cell in decoded.cells:
         is_one = cell.role == "constrained" and cell.strategy == "jump_forward" and not cell.setting.unusual
-        if is_one and cell.arm in _arms(decoded):
+        if is_one and cell.arm in arms:
             gain = decoded.speed_up(cell)
             _add(loads, decoded, cell, decoded.stepwise(cell), None if gain is None else gain.ratio)
     return _pooled(loads, lambda setting: all(setting in of_arm for of_arm in loads.values()))
@@ -180,20 +183,16 @@ def _of_subjects(
     by = max(records, key=lambda decoded: len(pooled[decoded]), default=None)
 
     def of(subject: Subject) -> tuple[Estimate, str] | None:
-        mine = [(decoded, pooled[decoded][arm]) for decoded, arm in subject.decoded if arm in pooled[decoded]]
-        decoded, found = next((one for one in mine if one[0] is by), mine[0] if mine else (None, None))
-        if found is None:
+        mine = {decoded: pooled[decoded][arm] for decoded, arm in subject.decoded if arm in pooled[decoded]}
+        if not mine:
             return None
-        why = found.lacks if decoded is by else "of another decoding"
-        low, high = (None, None) if why else _bounds(found.found)
-        bounds = (None if low is None else low - less, None if high is None else high - less)
-        return Estimate(found.found.ratio - less, *bounds, why=why), found.note
+        pool = mine[by] if by in mine else next(iter(mine.values()))
+        ratio, low, high = (end - less for end in (pool.found.ratio, pool.found.low, pool.found.high))
+        why = pool.lacks if by in mine else "of another decoding"
+        estimate = Estimate(ratio, low, high)
+        return estimate.unranked(why) if why else estimate, pool.note
 
     return [of(subject) for subject in subjects]
-
-
-def _bounds(pooled: Interval) -> tuple[float | None, float | None]:
-    return (pooled.low, pooled.high) if math.isfinite(pooled.high) else (None, None)
 
 
 def tpot_guide(inputs: Inputs) -> tuple[float, str] | None:

@@ -56,7 +56,7 @@ class ColumnFigures:
         if not self.whys:
             return list(self.estimates)
         return [
-            replace(estimate, low=None, high=None, why=why) if estimate and why else estimate
+            estimate.unranked(why) if estimate and why else estimate
             for estimate, why in zip(self.estimates, self.whys, strict=True)
         ]
 

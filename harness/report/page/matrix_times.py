@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -84,7 +84,7 @@ def cold(what: Cold, subjects: Sequence[Subject], common: set[tuple[str, str]]) 
         estimate = quantile(what.values(line, cases), what.level)
         if estimate is None or common or len(subjects) == 1:
             return estimate
-        return replace(estimate, low=None, high=None, why="no case that all solve")
+        return estimate.unranked("no case that all solve")
 
     return ColumnFigures(what.column, [of(subject.line) for subject in subjects], _show_time)
 
@@ -115,15 +115,14 @@ def warm(subjects: Sequence[Subject], name: str, level: float, by: Measured | No
         shared = one.figures.common_set
         times = one.figures.structural(arm, shared or one.figures.own_set(arm))
         estimate = quantile([case[:, 0] for case in times], level)  # type: ignore[misc]
-        lacks = {*ratios.solved_by_all(one.figures)} - {trace.case_id for trace in one.figures.own_set(arm)}
-        why = (
-            "of another measurement"
-            if one is not by
-            else "no case that all solve"
-            if not shared
-            else ratios.not_judged(len(lacks))
-        )
-        return replace(estimate, low=None, high=None, why=why) if estimate and why else estimate
+        if one is not by:
+            why = "of another measurement"
+        elif not shared:
+            why = "no case that all solve"
+        else:
+            has = {trace.case_id for trace in one.figures.own_set(arm)}
+            why = ratios.not_judged(len({*ratios.solved_by_all(one.figures)} - has))
+        return estimate.unranked(why) if estimate and why else estimate
 
     about = (
         "Fills of tokens, each the minimum over warm repetitions in the profile's forks (the structural "

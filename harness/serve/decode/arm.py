@@ -22,7 +22,7 @@ from harness.backend.grammar import Adapter
 from harness.backend.loading import load_adapter
 from harness.backend.process.child import Answer, Handler, Page
 from harness.backend.process.fork import peak_rss, reset_peak_rss
-from harness.errors import BadInput
+from harness.errors import BadInput, error_text
 from harness.rows.machine import usable_processors
 from harness.serve.decode.model.graphs import NotCaptured
 from harness.serve.decode.model.shapes import SHAPES, build_shape
@@ -35,7 +35,6 @@ from harness.walk.loop.loop import Loop, LoopOptions
 from harness.walk.loop.outcome import STEP, Completed, Served, is_replayed
 from harness.walk.loop.request import Request
 from harness.walk.loop.strategies import make_strategy
-from harness.walk.replay import error_text
 
 if TYPE_CHECKING:
     from harness.backend.vocabulary import Vocabulary

@@ -200,9 +200,8 @@ def compare_records(base: Decoded, head: Decoded) -> list[DecodeChange]:
     }
     names = {arm.name for arm in head.decoding.setup.arms}
     for arm in (arm.name for arm in base.decoding.setup.arms if arm.name in names):
-        before, after = _constrained(base, arm), _constrained(head, arm)
-        for setting in [setting for setting in before if setting.workload in other]:
-            del before[setting]
+        after, before = _constrained(head, arm), _constrained(base, arm)
+        before = {setting: cell for setting, cell in before.items() if setting.workload not in other}
         for setting in before:
             if setting not in after:
                 continue
@@ -218,8 +217,8 @@ def compare_records(base: Decoded, head: Decoded) -> list[DecodeChange]:
         counts += _counts(before, after, arm, arm)
         counts += (change for change in _lost(base, head, arm, arm) if change.setting not in unlike)
         counts += (
-            DecodeChange(arm, arm, setting, TEXTS, None, 0.0, "unproven", why)
-            for setting, why in unlike.items()
+            DecodeChange(arm, arm, setting, TEXTS, None, 0.0, "unproven", text)
+            for setting, text in unlike.items()
         )
     return [
         replace(change, is_between_records=True, no_baseline=why)

@@ -60,7 +60,6 @@ def values(page: Content) -> Values | None:
     cases = case_lines(tried)
     return {
         "answer": answer,
-        "to_set": [advice for advice in page.inputs.advices.values() if advice.engine_option],
         "advised": list(page.inputs.advices.values()),
         "is_untimed": any(backend.not_timed for backend in tried),
         "risks": list(risks_by_backend(answer)),
