@@ -75,6 +75,15 @@ def test_a_character_that_only_a_longer_token_has_is_written_by_it() -> None:
     assert vocabulary.encode(b"xxc") == [0, 1]
 
 
+def test_characters_that_have_ids_alone_and_none_together_are_written_one_by_one() -> None:
+    """Behind `a` the longest token takes half of the é, and no token goes on from there."""
+    tokens = (b"", b"a", b"a\xc3", b"\xc3\xa9")
+    vocabulary = Vocabulary("made", tokens, (0,), {0: "</s>"})
+    with pytest.raises(ValueError, match="no token"):
+        vocabulary.encode("aé".encode())
+    assert vocabulary.encode_known("aéba".encode()) == [1, 3, 1]
+
+
 def test_a_text_changed_everywhere_takes_no_quadratic_time() -> None:
     vocabulary = words(nfc)
     begun = process_time()

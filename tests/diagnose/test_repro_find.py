@@ -51,10 +51,12 @@ def test_a_vocabulary_is_named_as_run_takes_it(tmp_path: Path, monkeypatch: pyte
     (folder / "tokenizer.json").write_text("{}")
     (tmp_path / "ranks.GGUF").write_text("")
     names = {"probe": "probe", "folder": f"hf:{folder}", "file": f"gguf:{tmp_path / 'ranks.GGUF'}"}
+    names["encoding"] = "tiktoken:cl100k_base"
     rows = [row(0, OUTLINES, 1, vocabulary=name) for name in names.values()]
     known = {name: {"size": 300, "sha256": "ab" * 32} for name in names.values()}
     info = replace(synthetic.info((OUTLINES,)), vocabularies=known)
     run = synthetic.write_run(tmp_path / "run", [[(one, b"")] for one in rows], info, [("mine", CASES[0])])
+    (tmp_path / "cl100k_base").write_text("a file is no encoding of that name")
     monkeypatch.chdir(tmp_path)
     for given, name in (
         ("PROBE", "probe"),
@@ -63,6 +65,7 @@ def test_a_vocabulary_is_named_as_run_takes_it(tmp_path: Path, monkeypatch: pyte
         ("hf:my/tokenizer", "folder"),
         ("my/tokenizer/tokenizer.json", "folder"),
         ("ranks.GGUF", "file"),
+        ("tiktoken:CL100K-BASE", "encoding"),
     ):
         found = find_failure(run, STAR, "outlines-core", given, 1)
         assert found.row.vocabulary == names[name], given

@@ -54,6 +54,10 @@ def recorded_name(name: str) -> str:
     kind, source = vocabulary_kind(name)
     if kind not in KINDS:
         return source
+    if kind == "tiktoken":
+        from harness.backend.vocabulary import tiktoken_encoding
+
+        return f"tiktoken:{tiktoken_encoding.named(source)}"
     path = expanded(source)
     if kind == "hf" and path.name == "tokenizer.json" and path.is_file():
         path = path.parent

@@ -145,19 +145,24 @@ class Vocabulary:
 
     def encode_known(self, text: bytes) -> list[int]:
         """Returns the ids of the text without the characters for which the vocabulary has none, as a Hugging
-        Face tokenizer does."""
+        Face tokenizer does; each of the others by itself, where it has none for them together."""
         try:
             return self.encode(text)
         except ValueError:
             characters = text.decode("utf-8", "surrogateescape")
-            known = "".join(filter(self._has_ids, characters))
-            return self.encode(known.encode("utf-8", "surrogateescape"))
-
-    def _has_ids(self, character: str) -> bool:
+            ids = {each: self._ids_alone(each) for each in dict.fromkeys(characters)}
+            known = "".join(filter(ids.__getitem__, characters))
         try:
-            return bool(self.encode(character.encode("utf-8", "surrogateescape")))
+            return self.encode(known.encode("utf-8", "surrogateescape"))
+        except ValueError:  # the longest token across two of them may lead nowhere
+            return [token for each in known for token in ids[each]]
+
+    def _ids_alone(self, character: str) -> list[int]:
+        """Returns the ids of one character; none where the vocabulary has none."""
+        try:
+            return self.encode(character.encode("utf-8", "surrogateescape"))
         except ValueError:
-            return False
+            return []
 
     def _ids(self, text: str, wanted: bytes) -> list[int]:
         """Returns the tokenizer's own ids of the text, as far as it gives the text back."""
@@ -187,7 +192,7 @@ class Vocabulary:
         """Returns the id with which each text is written where it is one token: of several ids the
         tokenizer's own of that text, else the lowest. A SentencePiece vocabulary has a letter twice, and the
         lower id is a byte that no model writes for it."""
-        ids, own = dict(self.ids_by_bytes), {}
+        ids, own = self.ids_by_bytes, {}
         for token, text in self.plain_tokens().items():
             if ids[text] != token and text not in own:
                 own[text] = self.canonical(text.decode("utf-8", "replace"))

@@ -26,9 +26,8 @@ _END_OF_TEXT = "<|endoftext|>"
 
 def prepare(source: str) -> str:
     """Download the encoding if it is a name, and return the name, or the file's absolute path."""
-    name = _known(source)
-    if name is None:
-        return str(existing_file(source, "tiktoken"))
+    if (name := _known(source)) is None:
+        return named(source)
     try:
         tiktoken.get_encoding(name)
     except Exception as error:  # whatever the download can raise: the encodings come from plug-ins
@@ -81,6 +80,11 @@ def load_family(family: Family, path: Path) -> Vocabulary:
         tokenize=tokenize if added else encoding.encode_ordinary,
         folder=path.parent,
     )
+
+
+def named(source: str) -> str:
+    """Returns the encoding of that name, or the file's absolute path. Raises BadInput if there is none."""
+    return _known(source) or str(existing_file(source, "tiktoken"))
 
 
 def _known(source: str) -> str | None:
