@@ -293,11 +293,11 @@ def try_out(
         if result["untried"]:
             print(f"  not known to work, for lack of time: {', '.join(result['untried'])}", flush=True)
         return not result["untried"]
-    if anyway and not result["error"].startswith(KILLED):
+    if not result["error"].startswith(KILLED):
+        if not anyway:
+            raise BadInput(f"{SMOKE}: {result['error']}; nothing was measured, and {SMOKE}=0 leaves this out")
         print(f"  {SMOKE} failed: {result['error']}; the cells are measured all the same", flush=True)
         return False
-    if not result["error"].startswith(KILLED):
-        raise BadInput(f"{SMOKE}: {result['error']}; nothing was measured, and {SMOKE}=0 leaves this out")
     if not unended:
         print(f"  no step began within {limit:.0f} s, and nothing was tried", flush=True)
         return False

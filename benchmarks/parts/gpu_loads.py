@@ -120,7 +120,7 @@ def cold_cell(bench: Bench, batch: int, repeats: int, keep: Keep = lambda _: Non
                     else:
                         served = bench.serve([*running, newcomer], warm)
                     rows.append({"newcomer": name, "mode": mode, "repeat": repeat} | of_cold(served))
-                keep(result | {PLANNED: len(newcomers()) * repeats * len(MODES)})
+                keep(result | {PLANNED: len(LENGTHS) * repeats * len(MODES)})
     return result
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harness.outcomes.summary import ArmSummary, CheckSummary, read_arms
 from harness.report.tables.instances import check_cell
+from harness.text import markdown_table
 
 VERDICTS = {
     "pass": "right",
@@ -23,7 +24,10 @@ def instances_by_suite(run: Path, _: str) -> str:
     """Returns the verdicts of instances, with a line for each suite and backend. In brackets stand the
     instances that were skipped behind one that was lost."""
     arms = read_arms(run)
-    lines = [f"| suite | backend | {' | '.join(VERDICTS.values())} |", "| --- | --- " + "| ---: " * 5 + "|"]
+    lines = [
+        f"| suite | backend | {' | '.join(VERDICTS.values())} |",
+        "| --- | --- " + "| ---: " * len(VERDICTS) + "|",
+    ]
     for suite in dict.fromkeys(suite for arm in arms for suite in arm.by_suite):
         for place, arm in enumerate(arms):
             count = arm.by_suite.get(suite, Counter())
@@ -38,12 +42,12 @@ def failed_checks(run: Path, _: str) -> str:
     """Returns in how many of the cases looked at each check failed, by backend, for the checks that failed
     with any. In brackets stand the failures that the backend documents, where they are some and not all."""
     arms = read_arms(run)
-    lines = [f"| check | {' | '.join(map(titled, arms))} |", "| --- " + "| ---: " * len(arms) + "|"]
+    lines = []
     for name in dict.fromkeys(name for arm in arms for name in arm.checks):
         found = [arm.checks.get(name, CheckSummary()) for arm in arms]
         if any(one.failed for one in found):
-            lines.append(f"| {name.replace('_', ' ')} | {' | '.join(cell(name, one) for one in found)} |")
-    return "\n".join(lines)
+            lines.append([name.replace("_", " "), *(cell(name, one) for one in found)])
+    return markdown_table(["check", *map(titled, arms)], lines, numbers=True).rstrip("\n")
 
 
 def titled(arm: ArmSummary) -> str:

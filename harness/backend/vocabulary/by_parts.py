@@ -42,7 +42,7 @@ def _kept(vocabulary: Vocabulary, text: str) -> tuple[list[int], int]:
         ids = vocabulary.canonical(text) if text else []
     wanted = text.encode()
     ends = _ends(vocabulary, ids, wanted)
-    first = b"".join(map(vocabulary.tokens.__getitem__, ids[len(ends) - 1 : len(ends)]))
+    first = vocabulary.decode(ids[len(ends) - 1 : len(ends)])
     length = _whole(wanted, ends[-1] + _alike(first, wanted[ends[-1] :]))
     own = vocabulary.canonical(wanted[:length].decode())
     if not vocabulary.spells(own, wanted[:length]):
