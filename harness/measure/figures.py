@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import BadInput
-from harness.measure.protocol import PROFILES
 from harness.measure.record import Nanoseconds, Recorded, Slot, Trace
 
 METRICS: dict[str, str] = {
@@ -117,18 +116,14 @@ class Figures:
         self.lost: dict[tuple[str, str], int] = {}
         for other in recorded.others:
             if other["kind"] == "lost":
-                # A line that does not say when takes away everything.
-                fork = other["fork"] if isinstance(other.get("fork"), int) else 0
-                key = other["arm"], other["case_id"]
+                fork, key = other["fork"], (other["arm"], other["case_id"])
                 self.lost[key] = min(fork, self.lost.get(key, fork))
 
     @cached_property
     def whole_forks(self) -> list[int]:
         """Returns the forks in which every arm was measured on every case that it solves: the profile's, or
         all that confirm. The others leave slow cases out."""
-        profile = PROFILES.get(self.measurement.profile)
-        count = self.measurement.forks or (profile.forks if profile else len(self.forks))
-        return [fork for fork in self.forks if self.confirming or fork < count]
+        return [fork for fork in self.forks if self.confirming or fork < self.measurement.forks]
 
     @property
     def last_whole_fork(self) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
-PROTOCOL = 1
+PROTOCOL = 2
 """The protocol's version, raised when figures of before and after cannot be compared."""
 
 Role = Literal["reference", "a/a", "arm"]

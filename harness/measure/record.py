@@ -45,8 +45,8 @@ class Trace:
     solved_by: tuple[str, ...]
     """The arms that judged every judged instance of the case rightly when it was scouted; it is measured on
     these only."""
-    sha256: str = ""
-    """The digest of what is measured (`digest_of`); empty in older records."""
+    sha256: str
+    """The digest of what is measured (`digest_of`)."""
 
 
 def digest_of(case: Case, instance: int) -> str:
@@ -78,10 +78,10 @@ class Measurement:
     software: dict[str, str]
     cpu: int | None
     """The processor that all arms are bound to."""
-    protocol: int = PROTOCOL
-    forks: int = 0
+    forks: int
     """How many forks, the first ones, measure every arm on every case that it solves; those that an open
-    verdict adds leave slow cases out. 0 in older records, where it is what the profile says."""
+    verdict adds leave slow cases out."""
+    protocol: int = PROTOCOL
 
     @property
     def reference(self) -> MeasuredArm:
@@ -117,8 +117,8 @@ class Slot:
     switches: int
     """Involuntary context switches of the arm's process."""
     stolen_s: float
-    """Seconds that the hypervisor took meanwhile from the processor that the arms are bound to; in older
-    records, and where they are bound to none, from all processors."""
+    """Seconds that the hypervisor took meanwhile from the processor that the arms are bound to; from all
+    processors where they are bound to none."""
     load: float
     figures: tuple[int, int]
 
@@ -211,6 +211,7 @@ class _Fork(TypedDict):
 class _Lost(TypedDict):
     arm: str
     case_id: str
+    fork: int
     text: str
 
 

@@ -125,7 +125,7 @@ class RecordLines:
         if line.get("protocol", self._protocol) != self._protocol:
             raise BadInput(
                 f"{self._path.parent}: a {self._record} by protocol {line['protocol']}, this version reads "
-                f"{self._protocol}; make it anew"
+                f"{self._protocol}; measure anew"
             )
         del line["kind"]
         return line

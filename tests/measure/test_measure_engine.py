@@ -313,7 +313,7 @@ def test_very_slow_compiles_are_made_in_every_fork_while_their_time_lasts(
             fresh.setdefault(f"{line['arm']} {line['case_id']}", []).append((line["fork"], line["round"]))
 
     seconds = {"old": {"a": 0.5, "b": 3.5, "c": 4.0}, "new": {"a": 2.5, "b": 3.5, "c": 4.0}}
-    traces = tuple(Trace(0, "s", "s", case, case, 0, tuple(seconds)) for case in "abc")
+    traces = tuple(Trace(0, "s", "s", case, case, 0, tuple(seconds), "") for case in "abc")
     engine = MeasureEngine(
         SimpleNamespace(cpu=None, traces=traces),  # type: ignore[arg-type]
         PROFILES["quick"],
@@ -366,7 +366,7 @@ def test_a_turn_asks_what_was_stolen_from_the_processor_it_ran_on(monkeypatch: p
         return 0.25 * len(asked)
 
     monkeypatch.setattr("harness.measure.engine.stolen_seconds", stolen)
-    trace = Trace(0, "s", "s", "a", "a", 0, ("old",))
+    trace = Trace(0, "s", "s", "a", "a", 0, ("old",), "")
     engine = MeasureEngine(
         SimpleNamespace(cpu=3, traces=(trace,)),  # type: ignore[arg-type]
         PROFILES["quick"],

@@ -15,6 +15,7 @@ from compared import COPY, HEAD, NEW, OLD, REFERENCE, measured_run, write_run
 from measured import Factor, arm, concluded, steady, write_measurement
 
 from harness.cli.main import main
+from harness.errors import BAD_INPUT
 from harness.measure import show
 from harness.measure.estimate import NO_CONTROL, Comparison, compare, flagged, is_proven, undecided
 from harness.measure.figures import Figures
@@ -42,12 +43,12 @@ def of(found: list[Comparison], metric: str = "fill", head: str = "toy==2", fami
     )
 
 
-def lose(folder: Path, arm: str, fork: int | None, *cases: str) -> None:
-    """Writes down that the arm was lost in these cases in this fork; None: as a record that says none."""
+def lose(folder: Path, arm: str, fork: int, *cases: str) -> None:
+    """Writes down that the arm was lost in these cases in this fork."""
     *before, end = map(json.loads, (folder / "rounds.jsonl").read_text().splitlines())
     for case in cases:
-        line = {"kind": "lost", "arm": arm, "case_id": case, "text": "no child after 300 s"}
-        before.append(line if fork is None else {**line, "fork": fork})
+        why = "no child after 300 s"
+        before.append({"kind": "lost", "arm": arm, "case_id": case, "fork": fork, "text": why})
     end["lines"] += len(cases)
     (folder / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in (*before, end)))
 
@@ -80,14 +81,23 @@ def test_a_loss_in_one_of_the_profiles_forks_leaves_the_case_unjudged(tmp_path: 
     assert fill.why == "1 case was measured in too few forks, because an arm was lost, and is not judged"
 
 
-@pytest.mark.parametrize("fork", [0, None])
-def test_an_arm_that_was_lost_at_once_solves_no_fewer_cases_for_it(fork: int | None, tmp_path: Path) -> None:
+def test_an_arm_that_was_lost_at_once_solves_no_fewer_cases_for_it(tmp_path: Path) -> None:
     folder = measured_run(tmp_path, 1.0)
-    lose(folder, "toy==2", fork, *BOTH)
+    lose(folder, "toy==2", 0, *BOTH)
     shown = " ".join(show.arms_text(figures_of(folder)).split())
     assert "that every arm solves, but for those that were lost in all arm" in shown
     assert "toy==2 lost - - - - -" in shown
     assert main(["compare", str(folder), "--gate", "--time"]) == 4
+
+
+def test_a_measurement_of_an_older_protocol_is_to_be_made_anew(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rounds = measured_run(tmp_path, 1.0) / "rounds.jsonl"
+    rounds.write_text(rounds.read_text().replace('"protocol":2', '"protocol":1', 1))
+    assert main(["compare", str(tmp_path)]) == BAD_INPUT
+    said = f"grammarbench: {tmp_path}: a measurement by protocol 1, this version reads 2; measure anew\n"
+    assert capsys.readouterr().err == said
 
 
 def test_no_forks_are_added_that_lack_a_lost_case(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def stored(folder: Path, slower: float = 1.0, **changes: Any) -> Path:
     everyone = tuple(each.name for each in ARMS)
     solved = [everyone, ("plain", "plain (again)"), everyone]
     traces = tuple(
-        Trace(plan.offsets[i], "made-up", "made-up", ids[i], CASES[i], 0, solved[i]) for i in range(3)
+        Trace(plan.offsets[i], "made-up", "made-up", ids[i], CASES[i], 0, solved[i], "") for i in range(3)
     )
     unsolved = {"other:mode=b": {ids[1]: "timeout"}}
     measurement = Measurement(
@@ -77,6 +77,7 @@ def stored(folder: Path, slower: float = 1.0, **changes: Any) -> Path:
         "work",
         {"python": "3"},
         cpu=None,
+        forks=FORKS,
     )
     with MeasureRecorder(folder, replace(measurement, **changes)) as recorder:
         for fork in range(FORKS):

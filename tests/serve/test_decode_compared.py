@@ -21,7 +21,8 @@ from harness.walk.loop.outcome import Completed
 
 def batch(requests: Sequence[Completed], *, fork: int) -> DecodedBatch:
     done = tuple(judged(each, as_replayed=True) for each in requests)
-    return DecodedBatch(fork, 1, 0, "arm", "constrained", 0, MS, 1, 0, {}, done, table([step(1, 1, MS)]))
+    steps = table([step(1, 1, MS)])
+    return DecodedBatch(fork, 1, 0, "arm", "constrained", 0, MS, 1, 0, {}, done, steps, 0, 0)
 
 
 def test_a_request_without_a_token_has_no_answer() -> None:

@@ -42,7 +42,8 @@ def test_a_cut_text_is_invalid_where_no_valid_one_begins_so() -> None:
 def answered(*ends: str, as_replayed: bool | None = None) -> dict[str, Any]:
     completed = [asdict(request(f"{number}", end=end)) for number, end in enumerate(ends)]
     facts = {"wall_ns": 1, "passes": 0, "peak_bytes": 1, "counts": {}, "completed": completed}
-    return facts | {"texts": [b"x".hex()] * len(ends), "as_replayed": [as_replayed] * len(ends)}
+    texts = {"texts": [b"x".hex()] * len(ends), "as_replayed": [as_replayed] * len(ends)}
+    return facts | texts | {"captured": 0}
 
 
 def test_the_judge_is_asked_of_cut_texts_too_but_for_beginnings_of_what_is_replayed(tmp_path: Path) -> None:
@@ -54,7 +55,7 @@ def test_the_judge_is_asked_of_cut_texts_too_but_for_beginnings_of_what_is_repla
         return "invalid"
 
     def right_of(answer: dict[str, Any], role: Any = "constrained") -> list[str]:
-        batch = engine._batch(answer, b"", "x", Turn(0, 0, 1, 0, role, 0))
+        batch = engine._batch(answer, b"", "x", Turn(0, 0, 1, 0, role, 0), 0)
         return [each.right for each in batch.completed]
 
     with DecodeRecorder(tmp_path, setup) as recorder:

@@ -39,6 +39,7 @@ from harness.serve.decode.goodness import Goodness, ScoredText
 from harness.serve.decode.model.model import Model, load_model
 from harness.serve.decode.record import FIGURES, LINES, DecodeRecorder, DecodeSetup, Decoding, read_decoding
 from harness.serve.decode.setting import Setting
+from harness.serve.requests.latency import OBJECTIVES
 from harness.walk.loop.active import allowed_by
 from harness.walk.loop.outcome import places_written
 from harness.walk.loop.request import Request
@@ -285,7 +286,7 @@ def decoded(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     ]
     setup = DecodeSetup(
         "r", "2026-11-23T20:00:00+00:00", "0", ("decode",), "quick", f"hf:{folder}", "00", str(folder), "cpu",
-        None, 1, 1, (ARM,), tuple(settings), {}, "h",
+        None, 1, 1, (ARM,), tuple(settings), {}, "h", (), OBJECTIVES,
     )  # fmt: skip
     with an_arm_in_this_process():
         with pytest.MonkeyPatch.context() as patch, DecodeRecorder(where, setup) as recorder:
@@ -420,7 +421,7 @@ class Scripted:
             return {"texts": [], "left_out": {}}, b""
         return {
             "wall_ns": 1, "passes": 0, "peak_bytes": 1, "counts": {}, "completed": [],
-            "texts": [], "as_replayed": [],
+            "texts": [], "as_replayed": [], "captured": 0,
         }, b""  # fmt: skip
 
 

@@ -39,6 +39,8 @@ def batch(
         {},
         tuple(judged(each, as_replayed=replayed) for each in requests),
         steps,
+        captured=0,
+        repeated=0,
     )
 
 

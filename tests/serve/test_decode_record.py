@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from harness.serve.decode.record import (
     read_decoding,
 )
 from harness.serve.decode.setting import Setting
+from harness.serve.requests.latency import OBJECTIVES
 from harness.serve.requests.words import Role
 from harness.walk.loop.outcome import STEP, Account, Completed
 
@@ -55,6 +55,7 @@ def setup(**changed: Any) -> DecodeSetup:
         "machine": {},
         "hardware": "h",
         "mechanisms": ({"name": "overlap", "off": 1, "on": 0},),
+        "objectives": OBJECTIVES,
     }
     return DecodeSetup(**{**fields, **changed})
 
@@ -77,7 +78,8 @@ def batch(number: int, role: Role, setting: int, ids: tuple[int, ...] = (5, 6, 2
     refused = Completed("two", "refused", (), 4, Account(), 0, None, (), 50, why="no")
     judged = (Judged(done, "valid", True), Judged(refused, "unjudged", False))
     steps = np.arange(2 * len(STEP)).reshape(2, len(STEP)) + number
-    return DecodedBatch(0, number, 0, "a", role, setting, 3000, 2, 12345, {"cache_hit": 1}, judged, steps)
+    counts = {"cache_hit": 1}
+    return DecodedBatch(0, number, 0, "a", role, setting, 3000, 2, 12345, counts, judged, steps, 0, 0)
 
 
 def write(folder: Path, *, finish: bool = True, **changed: Any) -> list[DecodedBatch]:
@@ -118,16 +120,6 @@ def test_what_was_written_is_read_back(tmp_path: Path) -> None:
             "counts",
         )
         assert all(getattr(ours, name) == getattr(theirs, name) for name in same)
-
-
-def test_a_record_from_before_passes_began_ahead_is_read(tmp_path: Path) -> None:
-    now = batch(0, "constrained", 0)
-    with DecodeRecorder(tmp_path, setup()) as recorder:
-        recorder.child(Child(0, 0, "a", 1.5, 0.5, 1, {"name": "tiny"}, {}))
-        recorder.batch(replace(now, steps=now.steps[:, :-1]))
-    (found,) = read_decoding(tmp_path).batches
-    assert np.array_equal(found.steps[:, :-1], now.steps[:, :-1]) and not found.steps[:, -1].any()
-    assert found.completed == now.completed
 
 
 def test_a_record_that_was_cut_off_is_read_as_far_as_it_goes_and_is_incomplete(tmp_path: Path) -> None:

@@ -26,7 +26,6 @@ from harness.serve.decode.engine import DecodeEngine
 from harness.serve.decode.figures import Decoded
 from harness.serve.decode.model.graphs import Static
 from harness.serve.decode.record import (
-    FIGURES,
     LINES,
     DecodedBatch,
     DecodeRecorder,
@@ -225,6 +224,7 @@ class Scripted:
                 "completed": [],
                 "texts": [],
                 "as_replayed": [],
+                "captured": 0,
             }, b""
         if self.lost is not None:
             raise self.lost
@@ -467,13 +467,3 @@ def test_an_error_of_the_device_in_one_setting_leaves_the_others_their_figures(
         record.setting(run).strategy for run in record.batches if run.role == "constrained" and run.round
     }
     assert measured == {"stepwise", "speculative"} and record.is_complete
-
-
-def test_a_record_from_before_passes_were_counted_is_read(decoded: Decoding, tmp_path: Path) -> None:
-    for name in (LINES, FIGURES):
-        (tmp_path / name).write_bytes((decoded.folder / name).read_bytes())
-    lines = [json.loads(line) for line in (tmp_path / LINES).read_text().splitlines()]
-    for line in lines:
-        line.pop("captured", None), line.pop("repeated", None)
-    (tmp_path / LINES).write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert {(run.captured, run.repeated) for run in read_decoding(tmp_path).batches} == {(0, 0)}

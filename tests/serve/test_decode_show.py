@@ -79,14 +79,11 @@ def test_goodput_is_by_the_objectives_that_were_asked_for(tmp_path: Path, run: R
     assert other["objectives"] == {"ttft_ms": 500, "tpot_ms": None, "e2e_ms": None} and all(goodput(other))
 
 
-def test_an_older_record_has_the_usual_objectives(tmp_path: Path, run: Run) -> None:
-    folder = write_decoding(tmp_path / "record", record(SLOW))
-    first, rest = (folder / LINES).read_text().split("\n", 1)
-    older = json.loads(first)
-    del older["objectives"]
-    (folder / LINES).write_text(f"{json.dumps(older)}\n{rest}")
-    assert read_decoding(folder).setup.objectives == OBJECTIVES
-    assert all(goodput(json.loads(run("decode", "--show", folder, "--json")[1])))
+def test_one_of_an_older_protocol_is_to_be_made_anew(tmp_path: Path, run: Run) -> None:
+    made = record()
+    folder = write_decoding(tmp_path / "old", replace(made, setup=replace(made.setup, protocol=1)))
+    said = f"grammarbench: {folder}: a decoding by protocol 1, this version reads 2; measure anew\n"
+    assert run("decode", "--show", folder) == (BAD_INPUT, "", said)
 
 
 def test_the_document_says_what_was_measured_with_what(tmp_path: Path, run: Run) -> None:

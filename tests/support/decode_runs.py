@@ -17,6 +17,7 @@ import numpy as np
 from harness.measure.protocol import MeasuredArm
 from harness.serve.decode.record import Child, DecodedBatch, DecodeSetup, Decoding, Judged, Loss
 from harness.serve.decode.setting import Setting
+from harness.serve.requests.latency import OBJECTIVES
 from harness.serve.requests.words import Role
 from harness.walk.loop.outcome import STEP, Account, Completed
 
@@ -130,6 +131,8 @@ def play(side: Played, arm: str, role: Role, place: int, fork: int, number: int,
         {},
         tuple(requests),
         table(steps),
+        captured=0,
+        repeated=0,
     )
 
 
@@ -186,6 +189,7 @@ def decoding(
         {},
         "h",
         switches,
+        OBJECTIVES,
     )
     children = (Child(0, 0, names[0], 1.0, 0.1, 1, {"name": "tiny", "kind": "shape"}, sizes),)
     return Decoding(Path("record"), setup, children, tuple(batches), tuple(losses), {})

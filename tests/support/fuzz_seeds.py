@@ -69,6 +69,7 @@ from harness.serve.live.answer import Answer, Heard
 from harness.serve.live.asking import Sampling
 from harness.serve.live.client import Deadlines
 from harness.serve.live.load import Load
+from harness.serve.requests.latency import OBJECTIVES
 from harness.text import PIPE
 
 Mutate = Callable[[Random, bytes], bytes]
@@ -266,6 +267,7 @@ def _write_live(folder: Path) -> None:
         "run", "2026-11-22T01:00:00Z", "0", ("grammarbench", "live"), "http://127.0.0.1:1", "openai", "1",
         "model", "chat", "warm",
         Sampling(16, 0.0, "{grammar}", 0), Deadlines(1.0, 1.0, 1.0, 1.0), loads, 2, 0, {"cpu": "x"}, "h",
+        (), OBJECTIVES,
     )  # fmt: skip
     with live.LiveRecorder(folder, setup) as recorder:
         for load, side in enumerate(loads):

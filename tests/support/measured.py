@@ -13,7 +13,7 @@ import numpy as np
 
 from harness.measure.estimate import Comparison, conclude
 from harness.measure.figures import Figures
-from harness.measure.protocol import AGAIN, MeasuredArm, Role
+from harness.measure.protocol import AGAIN, PROFILES, MeasuredArm, Role
 from harness.measure.record import Measurement, MeasureRecorder, Slot, Trace, read_measurement
 
 FILLS = (2000.0, 3000.0, 9000.0, 2500.0)
@@ -77,7 +77,7 @@ def write_measurement(
 
     `counts`: by arm, what differs from the usual. `left_out`: where there is no slot, and `warm`, where it
     has no fresh compile. `lost`: by arm, the case in which it was lost. `texts`: by case, the digest of
-    another text than the usual; empty as in older records.
+    another text than the usual.
     """
     unsolved = unsolved or {}
     traces = []
@@ -102,6 +102,7 @@ def write_measurement(
         workload,
         {"python": "3.11.7"},
         None,
+        PROFILES["quick"].forks,
     )
     folder.mkdir(parents=True, exist_ok=True)
     with MeasureRecorder(folder, measurement) as recorder:

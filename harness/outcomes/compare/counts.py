@@ -6,10 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.cases.case_line import CASES_FILE, case_at
 from harness.checks import WRITES
-from harness.errors import BadInput
-from harness.measure.record import Recorded, Trace, digest_of
+from harness.measure.record import Recorded
 from harness.outcomes.compare.sides import Side, SideKey, Told
 from harness.outcomes.differences import case_key
 from harness.outcomes.settings import moved_vocabularies
@@ -44,8 +42,7 @@ class Counted:
 
 def compared_counts(base: Side, head: Side) -> tuple[tuple[Counted, ...], str]:
     """Returns what was counted along the texts of both measurements and is not the same, and a line that says
-    in how many cases nothing is compared, because their texts are not known to be the same; empty if there is
-    none."""
+    in how many cases nothing is compared, because their texts or options differ; empty if there is none."""
     old, new = base.recorded, head.recorded
     if old is None or new is None:
         return (), ""
@@ -78,10 +75,8 @@ def _uncompared_text(cases: int) -> str:
     if not cases:
         return ""
     them = "its" if cases == 1 else "their"
-    return (
-        f"masks and other counts of {counted(cases, 'case')} are not compared: the runs do not show that "
-        f"{them} text and options are the same"
-    )
+    of = counted(cases, "case")
+    return f"masks and other counts of {of} are not compared: {them} text or options differ"
 
 
 def _changed_counts_of_case(
@@ -106,29 +101,13 @@ def _has_grown(before: int | None, after: int | None) -> bool:
 
 
 def other_texts(old: Recorded, new: Recorded) -> frozenset[str]:
-    """Returns the cases, by id, that both measured and of which they do not have the same text, or not the
-    same options; also those of which one of them does not say it."""
-    if old.folder == new.folder:
-        return frozenset()
-    before = {trace.case_id: trace for trace in old.measurement.traces}
+    """Returns the cases, by id, that both measured, but along another text or with other options."""
+    before = {trace.case_id: trace.sha256 for trace in old.measurement.traces}
     return frozenset(
         trace.case_id
         for trace in new.measurement.traces
-        if (was := before.get(trace.case_id)) is not None
-        and (not (digest := _digest(new, trace)) or _digest(old, was) != digest)
+        if before.get(trace.case_id, trace.sha256) != trace.sha256
     )
-
-
-def _digest(recorded: Recorded, trace: Trace) -> str:
-    """Returns the digest of what was measured of a case; of an older record from the run's cases. Empty where
-    these do not say it."""
-    if trace.sha256:
-        return trace.sha256
-    try:
-        case = case_at(str(recorded.folder / CASES_FILE), trace.offset)
-        return digest_of(case, trace.instance) if case.id == trace.case_id else ""
-    except (OSError, ValueError, IndexError, BadInput):
-        return ""
 
 
 def changed_passes(base: Side, head: Side, told: Mapping[SideKey, Told]) -> Iterator[Counted]:

@@ -220,8 +220,7 @@ class DecodeEngine:
         repeated, kept, fault = self._asked(running_arm, turn, message)
         if kept is not None:
             running_arm.has_served = True
-            batch = self._batch(*kept, running_arm.arm.name, turn)
-            self.recorder.batch(replace(batch, captured=kept[0].get("captured", 0), repeated=repeated))
+            self.recorder.batch(self._batch(*kept, running_arm.arm.name, turn, repeated))
             if turn.role == "constrained":
                 self.outputs[turn.setting] = [
                     {"number": number, "ids": done["ids"], "moves": done["moves"]}
@@ -242,7 +241,7 @@ class DecodeEngine:
         by which the run or a repeat of it was lost; then the child is gone, unless it is sound."""
         repeated, kept = -1, None
         try:
-            while kept is None or (turn.round and kept[0].get("captured") and repeated < AGAIN):
+            while kept is None or (turn.round and kept[0]["captured"] and repeated < AGAIN):
                 answer, blob = running_arm.service.ask(message, seconds=self.timeout_s)
                 for whose in ("not_offered", "harness_error"):
                     if whose in answer:
@@ -291,7 +290,9 @@ class DecodeEngine:
                 Goodness(arm, number, _scored_texts(answer, blob), answer.get("left_out", {}), why_not)
             )
 
-    def _batch(self, answer: dict[str, Any], blob: bytes, arm: str, turn: Turn) -> DecodedBatch:
+    def _batch(
+        self, answer: dict[str, Any], blob: bytes, arm: str, turn: Turn, repeated: int
+    ) -> DecodedBatch:
         """Returns what the arm's child answered of a run, with the texts of answered requests judged."""
         workload = self.setup.settings[turn.setting].workload
         judged = []
@@ -315,6 +316,8 @@ class DecodeEngine:
             counts=answer["counts"],
             completed=tuple(judged),
             steps=np.frombuffer(blob, "<i8").reshape(-1, len(STEP)),
+            captured=answer["captured"],
+            repeated=repeated,
         )
 
     def _with_load(self, plain: Setting) -> list[int]:

@@ -20,13 +20,13 @@ from harness.rows.appending import Appender, Integers, RecordLines, named_figure
 from harness.rows.store import read_integers, shown_by
 from harness.serve.decode.goodness import PLACE_COLUMNS, Goodness, ScoredText
 from harness.serve.decode.setting import Setting
-from harness.serve.requests.latency import OBJECTIVES, Objectives
+from harness.serve.requests.latency import Objectives
 from harness.serve.requests.words import Right, Role
 from harness.shape import shaped
 from harness.text import counted, our_command
 from harness.walk.loop.outcome import STEP, Account, Completed
 
-PROTOCOL = 1
+PROTOCOL = 2
 """The version of the files and of the way of measuring. A change that makes two records incomparable raises
 it."""
 
@@ -58,11 +58,11 @@ class DecodeSetup:
     settings: tuple[Setting, ...]
     machine: dict[str, Any]
     hardware: str
-    mechanisms: tuple[dict[str, Any], ...] = ()
+    mechanisms: tuple[dict[str, Any], ...]
     """The mechanisms of the closing experiment: `name`, and the settings `off` and `on` by their places in
     `settings`."""
-    objectives: Objectives = OBJECTIVES
-    """The objectives of goodput that were asked for; the default in records that do not say them."""
+    objectives: Objectives
+    """The objectives of goodput that were asked for."""
     protocol: int = PROTOCOL
 
 
@@ -125,11 +125,11 @@ class DecodedBatch:
     completed: tuple[Judged, ...]
     steps: Integers
     """Int64 `[passes, len(STEP)]`."""
-    captured: int = 0
+    captured: int
     """How many sizes of pass were captured as CUDA graphs within the run. A warm run with any is made again,
-    a few times at most, and the last one is what stands here. Older records do not have it."""
-    repeated: int = 0
-    """How often the run was made again for that. Older records do not have it."""
+    a few times at most, and the last one is what stands here."""
+    repeated: int
+    """How often the run was made again for that."""
 
     @property
     def is_cold(self) -> bool:
@@ -331,18 +331,14 @@ def _batch(line: dict[str, Any], figures: Integers) -> DecodedBatch:
     mine, lengths = named_figures(line, figures), shaped(_Lengths, line)
     requests = [(shaped(_Request, request), request) for request in lengths["completed"]]
     behind = sum(lengths_of["ids"] + lengths_of["token_ns"] for lengths_of, _ in requests)
-    # A record from before passes began ahead has no last column, which is 0 then.
-    columns = next(
-        (count for count in (len(STEP), len(STEP) - 1) if lengths["steps"] * count + behind == len(mine)), 0
-    )
+    at = lengths["steps"] * len(STEP)
     if (
-        lengths["steps"] < 0
+        at < 0
         or any(min(lengths_of["ids"], lengths_of["token_ns"]) < 0 for lengths_of, _ in requests)
-        or not columns
+        or at + behind != len(mine)
     ):
         raise ValueError("it names other figures than its steps and requests have")
-    at = lengths["steps"] * columns
-    steps = np.pad(np.asarray(mine[:at]).reshape(-1, columns), ((0, 0), (0, len(STEP) - columns)))
+    steps = np.asarray(mine[:at]).reshape(-1, len(STEP))
     completed = []
     for lengths_of, request in requests:
         ids, token_ns = (

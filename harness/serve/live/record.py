@@ -21,12 +21,12 @@ from harness.serve.live.answer import Answer, Heard
 from harness.serve.live.asking import Sampling
 from harness.serve.live.client import Deadlines
 from harness.serve.live.load import Load
-from harness.serve.requests.latency import OBJECTIVES, Objectives
+from harness.serve.requests.latency import Objectives
 from harness.serve.requests.words import Right
 from harness.shape import shaped
 from harness.text import our_command
 
-PROTOCOL = 1
+PROTOCOL = 2
 """The version of the files and of the way of measuring. A change that makes two records incomparable raises
 it."""
 
@@ -62,10 +62,10 @@ class LiveSetup:
     machine: dict[str, Any]
     """The client's machine, not the server's."""
     hardware: str
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[str, ...]
     """The fields of sampling that the model refuses, and that no request brings."""
-    objectives: Objectives = OBJECTIVES
-    """The objectives of goodput that were asked for; the default in records that do not say them."""
+    objectives: Objectives
+    """The objectives of goodput that were asked for."""
     protocol: int = PROTOCOL
 
     @property

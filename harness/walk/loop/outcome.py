@@ -111,7 +111,7 @@ class Completed:
     """Whether the ids are the tokenizer's own for their text; None if this was not asked."""
     moves: tuple[tuple[int, int], ...] = ()
     """For each time that ids were written without logits, in order: how many ids were kept before them, and
-    how many were written. Older records do not have it."""
+    how many were written."""
 
 
 def places_written(moves: Sequence[tuple[int, int]]) -> set[int]:

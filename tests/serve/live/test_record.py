@@ -201,8 +201,10 @@ def test_others_may_be_named_where_a_session_is_shown(
     assert "goodput: E2E <= 1e+06 ms\n" in text and found["loads"][0]["goodput"] > 0
 
 
-def test_a_record_without_objectives_has_the_default(
+def test_a_session_of_an_older_protocol_is_to_be_made_anew(
     strict: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = changed(strict, tmp_path / "run", lambda lines: lines[0].pop("objectives"))
-    assert "goodput: TTFT <= 500 ms, TPOT <= 50 ms\n" in shown(folder, capsys)[0]
+    folder = changed(strict, tmp_path / "old", lambda lines: lines[0].update(protocol=1))
+    assert main(["live", "--show", str(folder)]) == BAD_INPUT
+    said = f"grammarbench: {folder}: a live session by protocol 1, this version reads 2; measure anew\n"
+    assert capsys.readouterr().err == said
