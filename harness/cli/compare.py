@@ -16,7 +16,7 @@ from harness.cli.command import Verbs, add_command
 from harness.cli.options import add_means
 from harness.cli.output import emit, say
 from harness.errors import OK, BadInput
-from harness.text import console, counted, visible
+from harness.text import console, counted
 
 if TYPE_CHECKING:
     from harness.outcomes.compare import Pair
@@ -131,7 +131,7 @@ def _compare_decodings(options: argparse.Namespace) -> int:
 
     _refuse(options, ("means", "html"), "records of decode")
     changes = verdicts.compare(options.base, options.head)
-    emit(options, lambda: changes, lambda: visible(verdicts.changes_text(changes)))
+    emit(options, lambda: changes, lambda: verdicts.changes_text(changes, console()))
     return EXIT_CODES[verdicts.gate(changes, time=options.time)] if options.gate else OK
 
 

@@ -32,7 +32,7 @@ from harness.cli.output import emit, say
 from harness.cli.values import not_negative, positive, positive_number, several, whole
 from harness.errors import INCOMPLETE, OK, BadInput
 from harness.serve.decode.setting import OWN, Setting
-from harness.text import visible
+from harness.text import console, visible
 
 if TYPE_CHECKING:
     from harness.serve.decode import session
@@ -235,11 +235,12 @@ def _told(options: argparse.Namespace, folder: Path, took: str = "") -> int:
 
     objectives = objectives_of(options.objectives) if options.objectives else None
     decoding = read_decoding(folder)
-    emit(
-        options,
-        lambda: to_json(decoding, objectives),
-        lambda: visible(f"\n{show.decoding_text(decoding, objectives)}\n\n{took}stored in {folder}"),
-    )
+
+    def text() -> str:
+        shown = show.decoding_text(decoding, objectives, console())
+        return f"\n{shown}\n\n{took}{visible(f'stored in {folder}')}"
+
+    emit(options, lambda: to_json(decoding, objectives), text)
     return OK if decoding.is_complete and decoding.batches else INCOMPLETE
 
 

@@ -163,8 +163,8 @@ def test_no_difference_is_said_only_where_every_load_says_so() -> None:
     assert [each.default for each in advise([wild, replace(same, effect="loses")])] == ["off"]
 
 
-def test_the_text_says_all_of_it_in_80_columns() -> None:
-    said = conclude.conclusion_text(switched(Decoded(experiment())))
+def test_the_text_says_all_of_it() -> None:
+    said = show.decoding_text(experiment())
     assert max(map(len, said.splitlines())) <= 80
     for part in (
         "jump_forward: x BY LOAD, y undecided",
@@ -174,7 +174,7 @@ def test_the_text_says_all_of_it_in_80_columns() -> None:
         "no forced text",
     ):
         assert part in said
-    assert conclude.conclusion_text([]) == ""
+    assert conclude.conclusion([]) == []
 
 
 def test_the_terminal_shows_the_mechanisms_alone() -> None:

@@ -16,7 +16,7 @@ from harness.cli import main as cli
 from harness.errors import GATE_FAILED, INCOMPLETE, OK
 from harness.serve.decode import engine as engine_module
 from harness.serve.decode import session
-from harness.serve.decode.conclude import Switched, conclusion_text, switched
+from harness.serve.decode.conclude import Switched, conclusion, switched
 from harness.serve.decode.engine import DecodeEngine
 from harness.serve.decode.figures import Decoded
 from harness.serve.decode.record import DecodeRecorder, DecodeSetup, Decoding, Loss, Whose, read_decoding
@@ -333,7 +333,7 @@ def test_a_mechanism_under_which_the_process_dies_loses() -> None:
     found = one(Loss(4, "x", 1, "backend", "killed by SIGSEGV"))
     assert (found.effect, found.why) == ("loses", "lost in fork 5: killed by SIGSEGV")
     assert found.e2e.interval is not None and found.e2e.interval.high < 0.98, "in the forks before it won"
-    assert "it: x OFF" in conclusion_text([found])
+    assert "it: x OFF" in "\n".join(conclusion([found]))
     at_once = one(Loss(0, "x", 1, "backend", "killed by SIGSEGV"), forks=0)
     assert at_once.effect == "loses"
 
@@ -352,7 +352,7 @@ def test_a_mechanism_under_which_the_process_dies_loses() -> None:
 def test_another_loss_decides_nothing(losses: list[Loss], why: str) -> None:
     found = one(*losses)
     assert (found.effect, found.why) == ("undecided", why)
-    assert "it: x undecided" in conclusion_text([found])
+    assert "it: x undecided" in "\n".join(conclusion([found]))
 
 
 def test_what_comes_out_wrong_loses_whatever_was_lost_besides() -> None:

@@ -11,14 +11,17 @@ from typing import Any
 import pytest
 from decode_runs import Played, decoding
 from report_folders import write_decoding
+from rich.cells import cell_len
 
 from harness.cli.main import main
 from harness.errors import BAD_INPUT, INCOMPLETE, OK
 from harness.report.page.page import write_report
-from harness.serve.decode import session
-from harness.serve.decode.record import LINES, Decoding, read_decoding
+from harness.serve.decode import session, show, verdicts
+from harness.serve.decode.figures import Decoded
+from harness.serve.decode.record import LINES, Decoding, Loss, read_decoding
 from harness.serve.decode.setting import Setting
 from harness.serve.requests.latency import OBJECTIVES, Objectives
+from harness.text import Console
 
 STEP = Setting("calls", batch=2, texts=2)
 ALL = {"a": [1, 1, 1, 1, 1, 1], "b": [1, 1, 1, 1]}
@@ -77,6 +80,20 @@ def test_goodput_is_by_the_objectives_that_were_asked_for(tmp_path: Path, run: R
     assert asked["objectives"]["ttft_ms"] == 1 and goodput(asked) == [0, 0]
     other = json.loads(run("decode", "--show", folder, "--json", "--objectives", "ttft:500")[1])
     assert other["objectives"] == {"ttft_ms": 500, "tpot_ms": None, "e2e_ms": None} and all(goodput(other))
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_the_lines_are_as_wide_as_what_they_are_shown_on(width: int) -> None:
+    """In columns, of which a character may take two; a name with a line break makes no line of its own."""
+    made = record()
+    lost = Loss(0, "x", 0, "backend", "文" * 60)
+    setup = replace(made.setup, model="tiny\nINCOMPLETE: forged")
+    made = replace(made, losses=(lost,), setup=setup)
+    lines = show.decoding_text(made, on=Console(width)).splitlines()
+    assert width - 12 < max(map(cell_len, lines)) <= width
+    assert not any(line.startswith("INCOMPLETE") for line in lines)
+    changes = verdicts.changes_text(verdicts.compare_records(Decoded(made), Decoded(made)), Console(width))
+    assert max(map(cell_len, changes.splitlines())) <= width
 
 
 def test_one_of_an_older_protocol_is_to_be_made_anew(tmp_path: Path, run: Run) -> None:

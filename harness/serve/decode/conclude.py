@@ -11,7 +11,6 @@ lost otherwise, nothing is decided.
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -165,17 +164,14 @@ def _default(effects: set[Effect]) -> Literal["on", "off", "by load", "either", 
     return "either" if effects == {"equal"} else "open"
 
 
-def conclusion_text(switches: Sequence[Switched]) -> str:
-    """Returns the figures of every mechanism, then the advice that follows from them, as text of at most 80
-    columns."""
+def conclusion(switches: Sequence[Switched]) -> list[str]:
+    """Returns the figures of every mechanism, then the advice that follows from them, in lines; none where
+    none was switched."""
     if not switches:
-        return ""
+        return []
     advices = advise(switches)
-    head = (
-        f"mechanisms, on over off: E2E decides; a whole interval more than {MARGIN:.0%} from 1 wins or loses"
-    )
     lines = [
-        *textwrap.wrap(head, 80),
+        f"mechanisms, on over off: E2E decides; a whole interval more than {MARGIN:.0%} from 1 wins or loses",
         "",
         f"    {'load':24} {'':9} {'E2E':>18} {'TTFT':>5} {'TPOT':>5} {'passes':>6}",
     ]
@@ -191,10 +187,8 @@ def conclusion_text(switches: Sequence[Switched]) -> str:
         defaults = [
             f"{advice.arm} {SAID[advice.default]}" for advice in advices if advice.mechanism == mechanism
         ]
-        lines += textwrap.wrap(
-            f"{mechanism}: {', '.join(defaults)}", 80, initial_indent="  ", subsequent_indent="    "
-        )
-    return "\n".join(lines)
+        lines.append(f"  {mechanism}: {', '.join(defaults)}")
+    return lines
 
 
 SAID = {"on": "ON", "off": "OFF", "by load": "BY LOAD", "either": "no difference", "open": "undecided"}

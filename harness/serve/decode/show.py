@@ -1,8 +1,7 @@
-"""A record as text of at most 80 columns."""
+"""A record as text for a terminal."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 
 from harness.measure.statistics import LEVEL
@@ -12,7 +11,7 @@ from harness.serve.decode.figures import DecodeCell, Decoded, Values
 from harness.serve.decode.record import Decoding
 from harness.serve.requests.latency import Objectives
 from harness.serve.requests.titles import say
-from harness.text import counted, one_line, visible
+from harness.text import MOST_FOLDED, PIPE, Console, counted, one_line
 
 SHORT = {
     "none": "none",
@@ -23,7 +22,7 @@ SHORT = {
 }
 
 
-def decoding_text(decoding: Decoding, objectives: Objectives | None = None) -> str:
+def decoding_text(decoding: Decoding, objectives: Objectives | None = None, on: Console = PIPE) -> str:
     """Returns the record for a terminal. For the closing experiment it shows the mechanisms alone, because
     its settings are many; `--json` has them all. Without `objectives` goodput is by those that were asked
     for."""
@@ -36,12 +35,13 @@ def decoding_text(decoding: Decoding, objectives: Objectives | None = None) -> s
         *tables,
         _losses(decoding),
         _findings(decoded),
-        conclude.conclusion_text(switched),
+        conclude.conclusion(switched),
     ]
-    return visible("\n\n".join(part for part in parts if part))
+    lines = [line for part in parts if part for line in ("", *part)][1:]
+    return "\n".join(folded for line in lines for folded in on.fold(line, MOST_FOLDED))
 
 
-def _loads(decoded: Decoded, objectives: Objectives) -> list[str]:
+def _loads(decoded: Decoded, objectives: Objectives) -> list[list[str]]:
     """Returns the lines of every cell, by load."""
     loads: dict[str, list[DecodeCell]] = {}
     for cell in decoded.cells:
@@ -50,27 +50,25 @@ def _loads(decoded: Decoded, objectives: Objectives) -> list[str]:
     for title, cells in loads.items():
         values = [decoded.values(cell, objectives) for cell in cells]
         parts.append(
-            "\n".join(
-                [
-                    *_wrap(title),
-                    *_times(decoded, cells, values),
-                    "",
-                    *_outcomes(decoded, cells, values),
-                    "",
-                    *_inside(cells, values),
-                    *_goodness(decoded, cells, values),
-                ]
-            )
+            [
+                title,
+                *_times(decoded, cells, values),
+                "",
+                *_outcomes(decoded, cells, values),
+                "",
+                *_inside(cells, values),
+                *_goodness(decoded, cells, values),
+            ]
         )
     return parts
 
 
-def _mechanisms(decoding: Decoding) -> str:
+def _mechanisms(decoding: Decoding) -> list[str]:
     count = len(decoding.setup.settings)
-    return f"{counted(count, 'setting')}; for every figure of each add --json"
+    return [f"{counted(count, 'setting')}; for every figure of each add --json"]
 
 
-def _head(decoding: Decoding, objectives: Objectives) -> str:
+def _head(decoding: Decoding, objectives: Objectives) -> list[str]:
     setup = decoding.setup
     lines = [
         _model(decoding),
@@ -86,7 +84,7 @@ def _head(decoding: Decoding, objectives: Objectives) -> str:
     )
     if not decoding.is_complete:
         lines.append("INCOMPLETE: the record has no end; no gate can pass it")
-    return "\n".join(line for paragraph in lines for line in _wrap(paragraph))
+    return lines
 
 
 def _model(decoding: Decoding) -> str:
@@ -247,34 +245,25 @@ def central(values: Values, name: str) -> float | None:
     return value["mean"] if name == "removed" and isinstance(value, dict) else median(values, name)
 
 
-def _losses(decoding: Decoding) -> str:
+def _losses(decoding: Decoding) -> list[str]:
     losses = dict.fromkeys(
-        f"{loss.arm}, {decoding.setup.settings[loss.setting].name}: {loss.whose.replace('_', ' ')}: "
+        f"  {loss.arm}, {decoding.setup.settings[loss.setting].name}: {loss.whose.replace('_', ' ')}: "
         f"{loss.why}"
         for loss in decoding.losses
     )
-    return (
-        "\n".join(
-            [
-                "not measured:",
-                *(line for loss in losses for line in _indented(loss)),
-            ]
-        )
-        if losses
-        else ""
-    )
+    return ["not measured:", *losses] if losses else []
 
 
-def _findings(decoded: Decoded) -> str:
+def _findings(decoded: Decoded) -> list[str]:
     runs = [run for of_setting in decoded.batches.values() for run in of_setting.values()]
     findings, count = decoded.findings(), sum(len(run.completed) for run in runs)
     if not findings:
-        return f"accounting: {counted(count, 'request')} {'adds' if count == 1 else 'add'} up to the token"
+        return [f"accounting: {counted(count, 'request')} {'adds' if count == 1 else 'add'} up to the token"]
     lines = [f"ACCOUNTING does not add up: {counted(len(findings), 'finding')}, the first of them:"]
     for batch, finding in findings[:5]:
         where = f"{batch.arm}, {decoded.decoding.setting(batch).name}, fork {batch.fork}, round {batch.round}"
-        lines += _indented(f"{where}: {finding}")
-    return "\n".join(lines)
+        lines.append(f"  {where}: {finding}")
+    return lines
 
 
 def median(values: Values, name: str) -> float | None:
@@ -287,12 +276,3 @@ def number(values: Values, name: str) -> float | None:
     """Returns the value of a figure that is one number; None if it is missing."""
     value = values[name]
     return None if isinstance(value, dict) else value
-
-
-def _indented(entry: str) -> list[str]:
-    """Returns an entry of a list in lines, indented below the list's title."""
-    return textwrap.wrap(entry, 78, initial_indent="  ", subsequent_indent="    ")
-
-
-def _wrap(line: str) -> list[str]:
-    return textwrap.wrap(line, 80)

@@ -9,7 +9,6 @@ and the other lost. Of a workload whose texts changed between two records, nothi
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -26,6 +25,7 @@ from harness.serve.decode.figures import DecodeCell, Decoded
 from harness.serve.decode.record import DecodeSetup, Decoding, Loss, read_decoding
 from harness.serve.decode.setting import Setting
 from harness.serve.requests import latency
+from harness.text import MOST_FOLDED, PIPE, Console
 
 TIMES: dict[str, overhead.Figure] = {
     "ttft": latency.ttft,
@@ -121,16 +121,16 @@ def gate(changes: Sequence[DecodeChange], *, time: bool) -> Literal["ok", "faile
     )
 
 
-def changes_text(changes: Sequence[DecodeChange]) -> str:
-    """Returns the changes by setting, as text of at most 80 columns; equal counts are left out. Why times
-    are not told stands first."""
+def changes_text(changes: Sequence[DecodeChange], on: Console = PIPE) -> str:
+    """Returns the changes by setting, as text; equal counts are left out. Why times are not told stands
+    first."""
     if not changes:
-        return (
+        return on.fit(
             "nothing to compare: give two records with common settings, or one with two versions of a backend"
         )
     others = [change.why for change in changes if change.figure == TEXTS]
     whys = dict.fromkeys([*(change.no_baseline for change in changes if change.no_baseline), *others])
-    lines = [line for why in whys for line in textwrap.wrap(why, 80)]
+    lines = [*whys]
     compared = [change for change in changes if change.figure != TEXTS]
     title = ""
     for change in sorted(compared, key=lambda change: (change.base, change.head, change.setting)):
@@ -138,7 +138,7 @@ def changes_text(changes: Sequence[DecodeChange]) -> str:
         who += "" if change.is_change else " (two settings: no change)"
         if (where := f"{who}, {change.setting}") != title:
             title = where
-            lines += [*([""] if lines else []), *textwrap.wrap(where, 80)]
+            lines += [*([""] if lines else []), where]
         if change.found is not None:
             value = f"{change.found.ratio:.3f}x [{change.found.low:.3f} .. {change.found.high:.3f}]"
         elif change.base_value == change.head_value:
@@ -146,9 +146,9 @@ def changes_text(changes: Sequence[DecodeChange]) -> str:
         else:
             value = f"{change.base_value:.4g} -> {change.head_value:.4g}"
         lines.append(f"  {change.figure:16} {value:28} {change.verdict}")
-        lines += textwrap.wrap(change.why, 80, initial_indent="    ", subsequent_indent="    ")
+        lines += [f"    {change.why}"] if change.why else []
     verdicts = [f"gate{' --time' * time}: {gate(changes, time=time).upper()}" for time in (False, True)]
-    return "\n".join([*lines, "", *verdicts])
+    return "\n".join(part for line in (*lines, "", *verdicts) for part in on.fold(line, MOST_FOLDED))
 
 
 def compare_arms(decoded: Decoded, base: str, head: str) -> list[DecodeChange]:
