@@ -77,7 +77,7 @@ def check_overhead() -> None:
     )  # of each request with itself, geometric, the median over rounds
     assert found.interval.forks == 3
     assert (found.requests, found.left_out) == (2, 1)
-    assert found.x == pytest.approx([math.log(2.2) / 2] * 3)
+    assert found.by_fork == pytest.approx(dict.fromkeys(range(3), math.log(2.2) / 2))
 
 
 def check_direction() -> None:
@@ -165,8 +165,8 @@ def _ratio_of_means(
             sums.setdefault(head.fork, [0.0, 0.0])[place] += sum(
                 figure(each.completed) or 0 for each in side.completed
             )
-    x = tuple(math.log(above / below) for above, below in sums.values())
-    return Paired(interval(x), x, 2, 1)
+    x = {fork: math.log(above / below) for fork, (above, below) in sums.items()}
+    return Paired(interval([*x.values()]), x, 2, 1)
 
 
 def _rounds_as_units(

@@ -13,7 +13,7 @@ import numpy as np
 from harness.measure.statistics import Interval, interval
 from harness.report.figures.estimates import Estimate
 from harness.report.page.inputs import Inputs, Subject
-from harness.serve.decode.figures import DecodeCell, Decoded, Key
+from harness.serve.decode.figures import DecodeCell, Decoded
 from harness.serve.decode.overhead import Paired
 from harness.serve.decode.setting import Setting
 from harness.serve.requests import latency
@@ -74,18 +74,8 @@ class Pooled:
     """On how many forks it rests, if on fewer than the arm has; else empty."""
 
 
-@dataclass(frozen=True)
-class _Load:
-    """The ratio of one arm in one load."""
-
-    x: dict[int, float]
-    """Its logarithm, by fork."""
-    requests: int
-    """The number of requests that it rests on."""
-
-
-_Loads = dict[str, dict[Setting, _Load]]
-"""What was measured of each arm in each setting."""
+_Loads = dict[str, dict[Setting, Paired]]
+"""The ratio of each arm in each setting."""
 
 
 @lru_cache(maxsize=8)  # the matrix asks for each batch size, and the charts over batch sizes once more
@@ -95,7 +85,7 @@ def overheads(decoded: Decoded) -> tuple[dict[int, dict[str, Pooled]], list[str]
     loads: _Loads = {}
     for arm in _arms(decoded):
         for cell in usual(decoded, arm):
-            _add(loads, decoded, cell, decoded.unconstrained(cell), decoded.over_none(cell))
+            _add(loads, cell, decoded.over_none(cell))
     shared = shared_workloads({setting.workload for setting in of_arm} for of_arm in loads.values())
     sizes = sorted({setting.batch for of_arm in loads.values() for setting in of_arm})
     of_size: dict[int, _Loads] = {size: {} for size in sizes}
@@ -115,7 +105,7 @@ def speed_ups(decoded: Decoded) -> dict[str, Pooled]:
         is_one = cell.role == "constrained" and cell.strategy == "jump_forward" and not cell.setting.unusual
         if is_one and cell.arm in arms:
             gain = decoded.speed_up(cell)
-            _add(loads, decoded, cell, decoded.stepwise(cell), None if gain is None else gain.ratio)
+            _add(loads, cell, None if gain is None else gain.ratio)
     return _pooled(loads, lambda setting: all(setting in of_arm for of_arm in loads.values()))
 
 
@@ -123,14 +113,10 @@ def _arms(decoded: Decoded) -> list[str]:
     return [arm.name for arm in decoded.decoding.setup.arms if arm.role != "a/a"]
 
 
-def _add(loads: _Loads, decoded: Decoded, cell: DecodeCell, base: Key | None, ratio: Paired | None) -> None:
+def _add(loads: _Loads, cell: DecodeCell, ratio: Paired | None) -> None:
     """Adds the ratio of this cell to the loads of its arm; nothing where nothing was paired."""
-    if base is None or ratio is None:
-        return
-    forks = sorted({run.fork for run, _ in decoded.runs(decoded.key_of(cell), base)})
-    if ratio.x and len(ratio.x) == len(forks):
-        x = dict(zip(forks, ratio.x, strict=True))
-        loads.setdefault(cell.arm, {})[cell.setting] = _Load(x, ratio.requests)
+    if ratio is not None and ratio.by_fork:
+        loads.setdefault(cell.arm, {})[cell.setting] = ratio
 
 
 def _pooled(loads: _Loads, is_shared: Callable[[Setting], bool]) -> dict[str, Pooled]:
@@ -143,16 +129,16 @@ def _pooled(loads: _Loads, is_shared: Callable[[Setting], bool]) -> dict[str, Po
     found = {}
     for arm, of_arm in loads.items():
         over = [setting for setting in of_arm if is_shared(setting)] or [*of_arm]
-        forks = sorted(set.intersection(*({*of_arm[setting].x} for setting in over)))
+        forks = sorted(set.intersection(*({*of_arm[setting].by_fork} for setting in over)))
         if not forks:
             continue
-        x = [float(np.mean([of_arm[setting].x[fork] for setting in over])) for fork in forks]
+        x = [float(np.mean([of_arm[setting].by_fork[fork] for setting in over])) for fork in forks]
         missing = {
             "load": len(most) - len(of_arm),
             "request": sum(most[setting] - of_arm[setting].requests for setting in over),
         }
         lacks = ", ".join(f"{counted(count, what)} not measured" for what, count in missing.items() if count)
-        every = {fork for load in of_arm.values() for fork in load.x}
+        every = {fork for load in of_arm.values() for fork in load.by_fork}
         note = f"{len(forks)} of {counted(len(every), 'fork')}" if len(forks) < len(every) else ""
         workloads = tuple(sorted({setting.workload for setting in over}))
         found[arm] = Pooled(interval(x), workloads, lacks, note)

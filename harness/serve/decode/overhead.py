@@ -8,7 +8,7 @@ over the requests. The interval is that of the forks.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from harness.measure.estimate import per_fork
@@ -28,12 +28,17 @@ class Paired:
 
     interval: Interval | None
     """The ratio with its interval; None if no request can be compared."""
-    x: tuple[float, ...]
-    """The logarithms of the ratio, one for each fork in their order; the interval is theirs."""
+    by_fork: Mapping[int, float]
+    """The logarithm of the ratio of each fork, in their order; the interval is theirs."""
     requests: int
     """Number of requests that were comparable in every fork."""
     left_out: int
     """Number of requests that both sides served and that were not comparable in some fork."""
+
+    @property
+    def x(self) -> tuple[float, ...]:
+        """Returns the logarithms."""
+        return tuple(self.by_fork.values())
 
 
 @dataclass(frozen=True)
@@ -107,8 +112,7 @@ def paired(
             if comparable(ours, other) and above and below and above > 0 and below > 0:
                 of_fork.setdefault(ours.completed.name, {})[head.round] = math.log(above / below)
     shared = set.intersection(*(set(names) for names in logs.values())) if logs else set()
-    x = tuple(per_fork(logs)) if shared else ()
-    return Paired(interval(x) if x else None, x, len(shared), len(compared_names - shared))
+    return _over(logs, len(shared), len(compared_names - shared))
 
 
 def speed_up(runs: Iterable[tuple[DecodedBatch, DecodedBatch]]) -> SpeedUp:
@@ -138,9 +142,15 @@ def speed_up(runs: Iterable[tuple[DecodedBatch, DecodedBatch]]) -> SpeedUp:
             passes[place] += sum(side[name].completed.account.passes for name in names)
         if spent[0] > 0 < spent[1]:
             logs.setdefault(run.fork, {}).setdefault("", {})[run.round] = math.log(spent[1] / spent[0])
-    x = tuple(per_fork(logs))
-    pairing = Paired(interval(x) if x else None, x, len(names), len(all_names - names))
+    pairing = _over(logs, len(names), len(all_names - names))
     return SpeedUp(pairing, passes[1] / passes[0] if all(passes) else None, passes[1] - passes[0])
+
+
+def _over(logs: Mapping[int, Mapping[str, Mapping[int, float]]], requests: int, left_out: int) -> Paired:
+    """Returns the ratio whose logarithms these are, by fork, request and round."""
+    x = per_fork(logs)
+    by_fork = dict(zip(sorted(logs), x, strict=True)) if x else {}
+    return Paired(interval(x) if x else None, by_fork, requests, left_out)
 
 
 def _by_name(run: DecodedBatch) -> dict[str, Judged]:
