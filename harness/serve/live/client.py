@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import BadInput, error_text
 from harness.serve.live.answer import End, Heard
+from harness.serve.live.connection_limits import lack_of
+from harness.serve.live.error_bodies import SAID_S, body_of_error, message_of_error
 from harness.serve.live.key import ApiKey
-from harness.serve.live.lack import lack_of
 from harness.serve.live.reads import ReadClock
-from harness.serve.live.said import SAID_S, body_of_error, message_of_error
 from harness.serve.live.sse import BadStream, EventReader
 from harness.serve.live.stream import DONE, Collected, ServerError
 from harness.text import one_line

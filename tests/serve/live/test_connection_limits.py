@@ -14,7 +14,7 @@ from live.one_request import ask
 from live.sessions import obeys, rows_of, run, write_suite
 
 from harness.errors import UNPROVEN
-from harness.serve.live.lack import LACKS, lack_of
+from harness.serve.live.connection_limits import LACKS, lack_of
 from harness.serve.live.record import read_session
 
 pytestmark = pytest.mark.usefixtures("quick")
