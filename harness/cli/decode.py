@@ -31,14 +31,12 @@ from harness.cli.options import (
 from harness.cli.output import emit, say
 from harness.cli.values import not_negative, positive, positive_number, several, whole
 from harness.errors import INCOMPLETE, OK, BadInput
+from harness.serve.decode.profiles import MECHANISMS
 from harness.serve.decode.setting import OWN, Setting
 from harness.text import console, visible
 
 if TYPE_CHECKING:
     from harness.serve.decode import session
-
-MECHANISMS = "mechanisms"
-"""The profile that switches one mechanism of decoding at a time."""
 
 FORKS = 3
 """Fresh processes of every arm, in all other profiles."""
@@ -257,7 +255,7 @@ def _request(options: argparse.Namespace) -> session.DecodeRequest:
         backends=asked_backends(options, say),
         model=options.model,
         vocabulary=options.vocabulary,
-        profile=session.EXPERIMENT if switches else options.profile,
+        profile=options.profile,
         usual=usual_setting(options),
         strategies=tuple(options.strategies.replace("-", "_").split(",")) if options.strategies else None,
         batches=several(options.batch, "--batch", positive) or None,

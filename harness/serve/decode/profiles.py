@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from harness.serve.decode.setting import Setting, without_idle_drafts
 from harness.walk.loop.strategies import strategies
 
+MECHANISMS = "mechanisms"
+"""The profile that switches one mechanism of decoding at a time, which is none of PROFILES."""
+
 
 @dataclass(frozen=True)
 class DecodeProfile:

@@ -27,7 +27,7 @@ from harness.running.looking import look_at
 from harness.serve.decode import mechanisms
 from harness.serve.decode.engine import DecodeEngine
 from harness.serve.decode.model.shapes import SHAPES
-from harness.serve.decode.profiles import PROFILES, settings
+from harness.serve.decode.profiles import MECHANISMS, PROFILES, settings
 from harness.serve.decode.record import FIGURES, DecodeRecorder, DecodeSetup, has_decoding
 from harness.serve.decode.setting import Setting
 from harness.serve.decode.workloads import WORKLOADS, Workload, find_workload, judge, judge_cut, own_name
@@ -39,9 +39,6 @@ from harness.walk.loop.strategies import strategies
 VOCABULARY = "tekken"
 """The vocabulary of a shape, if none is named; a real model brings its own."""
 
-EXPERIMENT = "mechanisms"
-"""The profile's name in the record of the closing experiment."""
-
 
 @dataclass(frozen=True)
 class DecodeRequest:
@@ -52,7 +49,7 @@ class DecodeRequest:
     model: str
     vocabulary: str | None
     profile: str
-    """The name of one of PROFILES, or EXPERIMENT."""
+    """The name of one of PROFILES, or MECHANISMS."""
     usual: Setting
     """The usual knobs; workload, strategy and batch come from the other fields."""
     strategies: tuple[str, ...] | None
@@ -146,7 +143,7 @@ def _plan(request: DecodeRequest) -> tuple[tuple[Setting, ...], tuple[dict[str, 
     for what, names in (("strategy", request.strategies or ()), ("workload", asked)):
         if twice := [name for name, count in Counter(names).items() if count > 1]:
             raise BadInput(f'the {what} "{twice[0]}" is named twice; name each once')
-    profile = PROFILES["quick" if request.profile == EXPERIMENT else request.profile]
+    profile = PROFILES["quick" if request.profile == MECHANISMS else request.profile]
     profile = replace(
         profile,
         workloads=asked or profile.workloads or WORKLOADS,
@@ -159,7 +156,7 @@ def _plan(request: DecodeRequest) -> tuple[tuple[Setting, ...], tuple[dict[str, 
     if request.settings:
         return request.settings, (), profile.rounds
     usual = replace(request.usual, prompt_tokens=profile.prompt_tokens, texts=profile.texts)
-    if request.profile == EXPERIMENT:
+    if request.profile == MECHANISMS:
         planned, switched = mechanisms.experiment(usual, asked or mechanisms.WORKLOADS)
         return planned, switched, request.rounds or mechanisms.ROUNDS
     return settings(profile, usual, profile.workloads), (), profile.rounds
