@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 import regex
+from numpy.typing import NDArray
 
 from harness.backend.grammar import (
     Adapter,
@@ -50,8 +51,21 @@ def is_output(pattern: regex.Pattern[bytes], text: bytes) -> bool:
     return pattern.fullmatch(text) is not None
 
 
+@cache
+def prefixes(pattern: regex.Pattern[bytes], text: bytes, tokens: tuple[bytes, ...]) -> NDArray[np.bool_]:
+    """For each token: does an output begin with the text and this token? Nobody changes the array."""
+    return np.array([bool(token) and is_prefix(pattern, text + token) for token in tokens], dtype=np.bool_)
+
+
 class ReferenceObject(GrammarObject):
     """The text so far, against the pattern."""
+
+    takes_as_it_says: ClassVar[bool]
+    """Is a mask what `may_take` says here, and not what a wrong object says in its place?"""
+
+    def __init_subclass__(cls) -> None:
+        said = ("may_take", "may_follow", "is_accepting", "text")
+        cls.takes_as_it_says = all(getattr(cls, name) is getattr(ReferenceObject, name) for name in said)
 
     def __init__(self, compiled: ReferenceGrammar) -> None:
         self.compiled = compiled
@@ -80,7 +94,12 @@ class ReferenceObject(GrammarObject):
         if self.has_ended():
             raise RuntimeError("filled after termination")
         bits = np.zeros(len(bitmask) * 32, dtype=np.bool_)
-        bits[: self.vocabulary.size] = [self.may_take(token) for token in range(self.vocabulary.size)]
+        size = self.vocabulary.size
+        if self.takes_as_it_says:  # the same mask in much less time: these checks ask for 45,000 of them
+            bits[:size] = prefixes(self.pattern, self.text, tuple(self.vocabulary.tokens))
+            bits[list(self.vocabulary.eos_tokens)] = self.is_accepting()
+        else:
+            bits[:size] = [self.may_take(token) for token in range(size)]
         bitmask[:] = np.packbits(bits, bitorder="little").view(np.int32)
 
     def fill_bool_mask(self, mask: BoolMask) -> None:
@@ -129,6 +148,9 @@ class ReferenceObject(GrammarObject):
                 break
             forced += bytes(following)
         return forced
+
+
+ReferenceObject.takes_as_it_says = True
 
 
 class ReferenceGrammar(CompiledGrammar):
