@@ -45,10 +45,12 @@ def _shared_services() -> Iterator[Callable[[], None]]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _environment_of_the_module(_shared_services: Callable[[], None]) -> None:
+def _state_of_the_module(_shared_services: Callable[[], None]) -> None:
     """What a library has left in the environment that the modules before have imported is no test's
-    question."""
+    question; what they have left in memory is none of the collections of garbage, many of which are timed."""
     _shared_services()
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
