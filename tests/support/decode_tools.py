@@ -35,8 +35,8 @@ from harness.walk.loop.strategies.base import Strategy
 
 @contextmanager
 def an_arm_in_this_process() -> Iterator[None]:
-    """Takes back what an arm does to its process: it sets the threads of a model. What it has frozen stays so:
-    with all that was imported, each of the collections of the next test would take half a second."""
+    """Takes back what an arm does to its process: it sets the threads of a model. What it has frozen stays
+    so: with all that was imported, each of the collections of the next test would take half a second."""
     threads = torch.get_num_threads()
     try:
         yield
